@@ -1,0 +1,1 @@
+"""What a server really ran: `analysis.serverlog` and `readings.step_readings`."""

@@ -1,0 +1,188 @@
+"""Whether a device's time line can be believed: findings that need the steps and the ledger, not the rows alone."""
+
+import numpy as np
+
+from traceaudit.model import intervals
+from traceaudit.model.causes import blocking_rows
+from traceaudit.model.deviceview import DeviceView
+from traceaudit.model.findings import CODES, Finding, Severity
+from traceaudit.model.occupancy import Owner
+from traceaudit.model.results import DeviceAudit, StepSource
+from traceaudit.model.windows import EARLIER, NONE
+from traceaudit.units import NS_PER_MS
+
+__all__ = ["doubted", "timeline_findings", "wall_findings"]
+
+SPANNED_FRAC = 0.9
+"""A blocking call spans a wait when it covers this share: the host then waited for work that the trace lacks."""
+
+AT_STAKE_FRAC = 0.10
+"""A finding that concerns this share of the device's span makes its idle time worthless: an error."""
+
+NEGLIGIBLE_FRAC = 0.01
+"""Ops outside steps below this share of op time change no conclusion."""
+
+ALMOST_ALL_FRAC = 0.9
+"""One step or op with this share of the time leaves the others nothing to be steps of."""
+
+DILATION_NOTE, DILATION_WARNING = 1.02, 1.10
+"""Profiled over unprofiled step: below the first it is measurement noise; above the second idle time is not the run's."""
+
+BUSY_TOLERANCE = 1.02
+"""Busy time may exceed the wall by clock and thermal noise between two runs, not by more."""
+
+
+def timeline_findings(view: DeviceView, audit: DeviceAudit) -> tuple[Finding, ...]:
+    """Return what the time line and the steps show about the trace."""
+    found = (_pending(view), _edge_loss(view), _outside(view), _earlier(view), *_uneven(view, audit))
+    return tuple(finding for finding in found if finding is not None)
+
+
+def wall_findings(audit: DeviceAudit) -> tuple[Finding, ...]:
+    """Return what the wall clock shows about the profiled run."""
+    step, where = audit.step, {"rank": audit.rank, "device": audit.device}
+    if step.wall_ns is None:
+        return ()
+    if step.busy_ns > BUSY_TOLERANCE * step.wall_ns:
+        message = (
+            f"the device is busy {_ms(step.busy_ns)} a step, the wall says {_ms(step.wall_ns)}: "
+            "trace and wall clock do not describe the same run"
+        )
+        hint = "check that batch, context, clocks and the number of steps behind the wall are those of the trace"
+        impact = round(step.busy_ns - step.wall_ns)
+        return (Finding("wall_below_busy", Severity.ERROR, message, hint, impact_ns=impact, **where),)
+    if step.dilation is None or step.dilation <= DILATION_NOTE:
+        return ()
+    severity = Severity.WARNING if step.dilation > DILATION_WARNING else Severity.INFO
+    message = (
+        f"the profiled step takes {_ms(step.window_ns)}, the wall says {_ms(step.wall_ns)}: "
+        f"{step.dilation:.2f} times as long; idle time is mostly the profiler's own doing"
+        if severity is Severity.WARNING
+        else f"the profiled step is {100 * (step.dilation - 1):.1f} % longer than the wall's"
+    )
+    hint = "busy time stands as measured; profile with fewer options (no stacks, no shapes) to see the idle time at full speed"
+    impact = round(step.window_ns - step.wall_ns)
+    return (Finding("profiler_dilation", severity, message, hint, impact_ns=impact, **where),)
+
+
+def doubted(findings: tuple[Finding, ...], rank: int, device: int) -> frozenset[str]:
+    """Return the quantities of a device that warnings and errors make doubtful (`Code.doubts`)."""
+    doubts: frozenset[str] = frozenset()
+    for finding in findings:
+        here = finding.rank in (None, rank) and finding.device in (None, device)
+        if here and finding.severity is not Severity.INFO:
+            doubts |= CODES[finding.code].doubts
+    return doubts
+
+
+def _pending(view: DeviceView) -> Finding | None:
+    pending, ops, gaps = view.occupancy.pending, view.ops, view.occupancy.gaps
+    if not len(pending.op):
+        return None
+    host = view.trace.host
+    rows = blocking_rows(view.trace, ops) & (view.trace.threads.rank[host.thread] == view.rank)
+    blocked = intervals.union(host.start_ns[rows], host.end_ns[rows])
+    start = ops.start_ns[pending.op]
+    spanned = intervals.covered(blocked, start - pending.wait_ns, start) >= SPANNED_FRAC * pending.wait_ns
+    lost = np.isin(gaps.after, pending.op)
+    impact = int((gaps.end_ns - gaps.start_ns)[lost & (gaps.before >= 0)].sum())
+    at_stake = impact > AT_STAKE_FRAC * view.totals.span_ns
+    worst = np.argsort(-pending.wait_ns, kind="stable")[:3]
+    hint = "rows were cut away: record again with a longer capture or fewer activities, and do not trust the idle time"
+    return Finding(
+        "idle_while_pending",
+        Severity.ERROR if spanned.any() or at_stake else Severity.WARNING,
+        f"{len(pending.op)} ops were queued up to {_ms(float(pending.wait_ns.max()))} before they start on a device that "
+        "shows no op meanwhile" + (", while a blocking call waits for the device" if spanned.any() else ""),
+        hint,
+        count=len(pending.op),
+        impact_ns=impact,
+        rank=view.rank,
+        device=view.device,
+        examples=tuple(
+            f"{view.trace.names[ops.name[pending.op[i]]]} at {_ms(float(start[i]))} waited {_ms(float(pending.wait_ns[i]))}"
+            for i in worst
+        ),
+    )
+
+
+def _edge_loss(view: DeviceView) -> Finding | None:
+    if not view.windows.starts_pending:
+        return None
+    lost = int(view.windows.edge_ns[0] - view.marks.start_ns[0])
+    message = f"the first {_ms(lost)} of the first step show no op though its work was queued: the capture lacks what ran before"
+    hint = "the first window begins at its first op; start the profiler some steps earlier"
+    return Finding("capture_edge_loss", Severity.WARNING, message, hint, impact_ns=lost, rank=view.rank, device=view.device)
+
+
+def _outside(view: DeviceView) -> Finding | None:
+    outside = view.windows.step == NONE
+    if not outside.any():
+        return None
+    time = int((view.ops.end_ns - view.ops.start_ns)[outside].sum())
+    share = time / max(view.totals.op_time_ns, 1)
+    severity = Severity.WARNING if share > NEGLIGIBLE_FRAC else Severity.INFO
+    message = f"{int(outside.sum())} ops ({_ms(time)}) were launched in no step or have no launch row"
+    hint = "their time stays in the accounts of the windows they ran in; they are no step's own"
+    count = int(outside.sum())
+    return Finding(
+        "ops_outside_steps", severity, message, hint, count=count, impact_ns=time, rank=view.rank, device=view.device
+    )
+
+
+def _earlier(view: DeviceView) -> Finding | None:
+    earlier = view.windows.step == EARLIER
+    if not earlier.any():
+        return None
+    time = int((view.ops.end_ns - view.ops.start_ns)[earlier].sum())
+    count = int(earlier.sum())
+    message = f"{count} ops ({_ms(time)}) are work of steps before the first one"
+    return Finding(
+        "ops_outside_steps", Severity.INFO, message, None, count=count, impact_ns=time, rank=view.rank, device=view.device
+    )
+
+
+def _uneven(view: DeviceView, audit: DeviceAudit) -> list[Finding]:
+    """Look for steps that are none: without ops, or next to one that holds almost everything."""
+    remarks: list[tuple[str, int, int]] = []
+    items = audit.steps.items
+    if audit.steps.source is StepSource.WHOLE_TRACE:
+        remarks += _startup(view, audit)
+    elif len(items) > 1:
+        empty = [item for item in items if not item.device_ops]
+        if empty:
+            time = sum(item.window_ns for item in empty)
+            remarks.append((f"{len(empty)} of {len(items)} steps have no op", len(empty), time))
+        windows = [item.window_ns for item in items]
+        if max(windows) > ALMOST_ALL_FRAC * sum(windows):
+            share = 100 * max(windows) / sum(windows)
+            remarks.append((f"step {windows.index(max(windows))} of {len(items)} takes {share:.0f} % of all", 1, max(windows)))
+        duration = view.ops.end_ns - view.ops.start_ns
+        if duration.max() > ALMOST_ALL_FRAC * duration.sum():
+            name = view.trace.names[view.ops.name[int(duration.argmax())]]
+            remarks.append((f"one op, {name}, takes {100 * duration.max() / duration.sum():.0f} % of op time", 1, int(duration.max())))
+    hint = "look at the table of steps, and name one with --step"
+    return [
+        Finding(
+            "steps_uneven", Severity.WARNING, text, hint, count=count, impact_ns=time, rank=view.rank, device=view.device
+        )
+        for text, count, time in remarks
+    ]
+
+
+def _startup(view: DeviceView, audit: DeviceAudit) -> list[tuple[str, int, int]]:
+    """Flag a gap longer than a mean step, when a whole trace is divided into several."""
+    if audit.ledger.steps < 2:  # noqa: PLR2004  (one step has no other to be unlike)
+        return []
+    edge = view.windows.edge_ns
+    idle = view.occupancy.owner >= Owner.IDLE_GRAPH
+    free = intervals.union(view.occupancy.edge_ns[:-1][idle], view.occupancy.edge_ns[1:][idle])
+    inside = intervals.clip(free, int(edge[0]), int(edge[-1]))
+    longest = int((inside.end - inside.start).max(initial=0))
+    if longest <= audit.step.window_ns:
+        return []
+    return [(f"a gap of {_ms(longest)} is longer than a mean step ({_ms(audit.step.window_ns)})", 1, longest)]
+
+
+def _ms(time_ns: float) -> str:
+    return f"{time_ns / NS_PER_MS:.3f} ms"

@@ -1,0 +1,261 @@
+"""What a change would buy: the re-timed step, its range, and the naive bound beside it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from traceaudit.errors import MissingDataError, UsageError
+from traceaudit.model import intervals
+from traceaudit.model.deviceview import DeviceView
+from traceaudit.model.fullspeed import Costs, HostModel, as_profiled, by_factor, by_row
+from traceaudit.model.options import Speedup, WhatIfOptions
+from traceaudit.model.results import DeviceAudit
+from traceaudit.model.results.whatif import DeviceWhatIf, KernelGain
+from traceaudit.model.retime import F64, Plan, plan_of, retime
+from traceaudit.model.schema import I64, HostCategory
+from traceaudit.model.timeline import EdgeType, NodeType, timeline_of
+
+__all__ = ["GRAPH_LAUNCH_NS", "GRAPH_NODE_NS", "KERNELS_RANKED", "predict"]
+
+KERNELS_RANKED = 15
+"""Kernels re-timed for the table of gains, by op time."""
+
+GRAPH_LAUNCH_NS = 10_000
+"""Cost of one graph launch call without a profiler; tens of microseconds at most on current drivers."""
+
+GRAPH_NODE_NS = 1_000
+"""Gap between two nodes of a graph; the H200 recordings in `traces/` show 0.4 to 1 us."""
+
+BOUND_FRAC = 0.9
+"""A side that alone takes this share of the step bounds it."""
+
+DIFFERS_FRAC = 0.02
+"""Prediction and naive bound differ when they are further apart than this share of the baseline."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What the options do to a plan: factors on durations of ops, time taken from the host's lags and calls."""
+
+    op_factor: F64
+    lag_saving_ns: F64
+    call_saving_ns: F64
+    matched: dict[str, int]
+
+
+def predict(view: DeviceView, audit: DeviceAudit, options: WhatIfOptions) -> DeviceWhatIf:
+    """Re-time the used steps of a device with the changes that the options ask for.
+
+    Raises
+    ------
+    MissingDataError
+        If no used step has an op with a launch.
+    UsageError
+        If a pattern matches nothing.
+    """
+    plan = plan_of(timeline_of(view), audit)
+    if plan is None:
+        raise MissingDataError(
+            "no step to re-time: none has launches and ops",
+            where=view.trace.source.path,
+            hint="record with ProfilerActivity.CPU and ProfilerActivity.CUDA, some steps long",
+        )
+    change = _change(plan, options)
+    wall = audit.step.wall_ns
+    models = [as_profiled(plan, wall)] if wall is None else [by_row(plan, wall), by_factor(plan, wall), as_profiled(plan, wall)]
+    steps = [_predicted(plan, model, change, options) for model in models]
+    baseline = float(wall) if wall is not None else _time(plan, models[0].costs) + models[0].rest_ns
+    removed = _op_time(plan, 1 - change.op_factor)
+    naive = baseline - removed
+    return DeviceWhatIf(
+        rank=view.rank,
+        device=view.device,
+        name=view.name,
+        baseline_ns=baseline,
+        predicted_ns=steps[0],
+        low_ns=min(steps),
+        high_ns=max(steps),
+        naive_ns=naive,
+        busy_share_frac=audit.step.busy_ns / baseline,
+        bound_by=_bound(plan, models[0], change, options),
+        changed_op_time_ns=removed,
+        matched=change.matched,
+        reasons=_reasons(audit, models, steps[0], naive, baseline),
+        kernels=_gains(plan, models[0], steps=audit.ledger.steps),
+        steps=plan.steps,
+    )
+
+
+def _change(plan: Plan, options: WhatIfOptions) -> _Change:
+    """Turn speed-ups into factors of ops and savings of host time."""
+    factor = np.ones(len(plan.node))
+    lag_saving = np.zeros(len(plan.edge_lag_ns) + len(plan.tail_source))
+    call_saving = np.zeros(len(plan.node))
+    matched: dict[str, int] = {}
+    for speedup in options.speedups:
+        ops = _matching_ops(plan, speedup)
+        factor[ops] /= speedup.factor
+        rows = _matching_rows(plan, speedup)
+        in_lags, in_calls = _host_savings(plan, rows, 1 - 1 / speedup.factor)
+        lag_saving += in_lags
+        call_saving += in_calls
+        matched[speedup.text] = int(ops.sum()) + len(rows)
+        if not matched[speedup.text]:
+            raise UsageError(
+                f"nothing in the steps matches {speedup.pattern.pattern!r}",
+                where=plan.timeline.view.trace.source.path,
+                hint="`traceaudit kernels` lists the names",
+            )
+    return _Change(factor, lag_saving, call_saving, matched)
+
+
+def _matching_ops(plan: Plan, speedup: Speedup) -> npt.NDArray[np.bool_]:
+    view, is_op = plan.timeline.view, plan.node_type == NodeType.OP
+    good = np.array([speedup.pattern.search(name) is not None for name in view.trace.names], np.bool_)
+    found = np.zeros(len(plan.node), np.bool_)
+    found[is_op] = good[view.ops.name[plan.timeline.row[plan.node[is_op]]]]
+    return found
+
+
+def _matching_rows(plan: Plan, speedup: Speedup) -> I64:
+    """Return annotations and frames of the plan's time that match; API calls and ops of the framework are not work."""
+    trace = plan.timeline.view.trace
+    host = trace.host
+    good = np.array([speedup.pattern.search(name) is not None for name in trace.names], np.bool_)
+    named = (host.category == HostCategory.ANNOTATION) | (host.category == HostCategory.PYTHON)
+    return np.flatnonzero(named & good[host.name] & (host.start_ns < plan.end_ns) & (host.end_ns > plan.start_ns))
+
+
+def _host_savings(plan: Plan, rows: I64, share: float) -> tuple[F64, F64]:
+    """Return how much of each host lag and call lies in the rows, times the share that goes."""
+    host, timeline = plan.timeline.view.trace.host, plan.timeline
+    lag_saving = np.zeros(len(plan.edge_lag_ns) + len(plan.tail_source))
+    call_saving = np.zeros(len(plan.node))
+    if not len(rows):
+        return lag_saving, call_saving
+    covered = intervals.union(host.start_ns[rows], host.end_ns[rows])
+    target = np.repeat(np.arange(len(plan.node)), np.diff(plan.edge_first))
+    edges = np.flatnonzero(plan.edge_type == EdgeType.HOST)
+    since, until = timeline.end_ns[plan.node[plan.edge_source[edges]]], timeline.start_ns[plan.node[target[edges]]]
+    lag_saving[edges] = share * intervals.covered(covered, since, until)
+    is_call = np.isin(plan.node_type, [NodeType.LAUNCH, NodeType.WAIT])
+    calls = np.flatnonzero(is_call)
+    call_saving[calls] = share * intervals.covered(
+        covered, timeline.start_ns[plan.node[calls]], timeline.end_ns[plan.node[calls]]
+    )
+    tails = np.flatnonzero(plan.node_type[plan.tail_source] != NodeType.OP)
+    since = timeline.end_ns[plan.node[plan.tail_source[tails]]]
+    lag_saving[len(plan.edge_lag_ns) + tails] = share * intervals.covered(covered, since, since + plan.tail_lag_ns[tails])
+    first = np.flatnonzero(np.diff(plan.edge_first) == 0)
+    if len(first):  # host time before the first call of the plan moves the first call
+        head = intervals.covered(covered, np.array([plan.start_ns]), np.array([timeline.start_ns[plan.node[first[0]]]]))
+        lag_saving[-len(plan.tail_source) :] += share * float(head[0])
+    return lag_saving, call_saving
+
+
+def _applied(plan: Plan, model: HostModel, change: _Change) -> Costs:
+    """Apply factors and savings to a model's costs; host time never falls below zero."""
+    recorded = plan.edge_lag_ns
+    kept = np.ones(len(model.costs.lag_ns))
+    known = np.concatenate((recorded, plan.tail_lag_ns)).astype(np.float64)
+    positive = known > 0
+    kept[positive] = 1 - np.minimum(change.lag_saving_ns[positive] / known[positive], 1)
+    sleeps = np.minimum(change.lag_saving_ns, model.costs.lag_ns)
+    lag = np.where(change.lag_saving_ns > 0, model.costs.lag_ns - sleeps, model.costs.lag_ns * kept)
+    duration = np.maximum(model.costs.duration_ns * change.op_factor - change.call_saving_ns, 0)
+    return Costs(duration, lag)
+
+
+def _predicted(plan: Plan, model: HostModel, change: _Change, options: WhatIfOptions) -> float:
+    costs = _applied(plan, model, change)
+    if options.graph_replay:
+        costs = _as_graph(plan, costs)
+    if options.remove_gaps:
+        return _time(plan, _without_gaps(plan, costs))
+    return _time(plan, costs) + model.rest_ns
+
+
+def _as_graph(plan: Plan, costs: Costs) -> Costs:
+    """Replace the launches between two waits by one graph launch, and gaps between ops by those of graph nodes."""
+    kinds = plan.node_type
+    target = np.repeat(np.arange(len(plan.node)), np.diff(plan.edge_first))
+    duration, lag = costs.duration_ns.copy(), costs.lag_ns.copy()
+    launches = np.isin(kinds, [NodeType.LAUNCH, NodeType.WAIT])
+    edges = np.flatnonzero((plan.edge_type == EdgeType.HOST) & launches[plan.edge_source] & launches[target])
+    lag[edges] = 0
+    duration[launches] = 0
+    follows = np.zeros(len(plan.node), np.bool_)
+    follows[target[edges]] = True
+    duration[launches & ~follows] = GRAPH_LAUNCH_NS
+    chained = np.flatnonzero(np.isin(plan.edge_type, [EdgeType.STREAM, EdgeType.GRAPH]))
+    lag[chained] = np.minimum(lag[chained], GRAPH_NODE_NS)
+    return Costs(duration, lag)
+
+
+def _without_gaps(plan: Plan, costs: Costs) -> Costs:
+    """Leave nothing but the ops: no host time, no lag."""
+    duration = np.where(plan.node_type == NodeType.OP, costs.duration_ns, 0.0)
+    return Costs(duration, np.zeros(len(costs.lag_ns)))
+
+
+def _time(plan: Plan, costs: Costs) -> float:
+    return (retime(plan, costs.duration_ns, costs.lag_ns) - plan.start_ns) / plan.steps
+
+
+def _op_time(plan: Plan, share: F64) -> float:
+    is_op = plan.node_type == NodeType.OP
+    return float((plan.duration_ns * share)[is_op].sum()) / plan.steps
+
+
+def _bound(plan: Plan, model: HostModel, change: _Change, options: WhatIfOptions) -> str:
+    """Say which side bounds the predicted step, by what is left when the other side costs nothing."""
+    costs = _applied(plan, model, change)
+    if options.graph_replay:
+        costs = _as_graph(plan, costs)
+    whole = _time(plan, costs)
+    is_op = plan.node_type == NodeType.OP
+    host_only = _time(plan, Costs(np.where(is_op, 0.0, costs.duration_ns), costs.lag_ns))
+    if host_only >= BOUND_FRAC * whole:
+        return "host"
+    return "device" if _op_sum(plan, costs) >= BOUND_FRAC * whole else "both"
+
+
+def _op_sum(plan: Plan, costs: Costs) -> float:
+    """Return the step with nothing but the ops and the device's own gaps."""
+    is_op = plan.node_type == NodeType.OP
+    host = np.concatenate((plan.edge_type == EdgeType.HOST, np.ones(len(plan.tail_source), np.bool_)))
+    return _time(plan, Costs(np.where(is_op, costs.duration_ns, 0.0), np.where(host, 0.0, costs.lag_ns)))
+
+
+def _gains(plan: Plan, model: HostModel, steps: int) -> tuple[KernelGain, ...]:
+    """Re-time the step without each of the largest kernels."""
+    view, is_op = plan.timeline.view, plan.node_type == NodeType.OP
+    names = np.full(len(plan.node), -1, np.int64)
+    names[is_op] = view.ops.name[plan.timeline.row[plan.node[is_op]]]
+    codes = np.unique(names[is_op])
+    time = {int(code): float(plan.duration_ns[names == code].sum()) / plan.steps for code in codes}
+    base = _time(plan, model.costs)
+    gains = []
+    for code in sorted(time, key=lambda one: -time[one])[:KERNELS_RANKED]:
+        without = Costs(np.where(names == code, 0.0, model.costs.duration_ns), model.costs.lag_ns)
+        gains.append(KernelGain(view.trace.names[code], time[code], base - _time(plan, without), time[code]))
+    return tuple(sorted(gains, key=lambda gain: -gain.save_ns))
+
+
+def _reasons(
+    audit: DeviceAudit, models: list[HostModel], predicted: float, naive: float, baseline: float
+) -> tuple[str, ...]:
+    """Say what was assumed, and why prediction and naive bound differ."""
+    reasons = []
+    if audit.step.wall_ns is None:
+        reasons.append("no wall given: the profiled step is the baseline, and the host is as slow as the profiler made it")
+    else:
+        reasons.append("the host runs at full speed: " + "; or ".join(model.name for model in models))
+    if predicted - naive > DIFFERS_FRAC * baseline:
+        reasons.append("the naive bound takes the whole op time off the step, but part of it is hidden behind the host")
+    if naive - predicted > DIFFERS_FRAC * baseline:
+        reasons.append("the change removes time of the host or gaps as well, which the naive bound leaves in")
+    if models[0].rest_ns > DIFFERS_FRAC * baseline:
+        reasons.append(f"{models[0].rest_ns:.0f} ns a step of the wall are not in the trace and stay")
+    return tuple(reasons)

@@ -1,0 +1,1 @@
+"""The command line: flags to options, results to reports and exit codes."""

@@ -1,0 +1,32 @@
+"""``traceaudit kernels``: what each kernel costs."""
+
+from traceaudit.cli import options as opt
+
+__all__ = ["kernels"]
+
+
+def kernels(
+    path: opt.TracePath,
+    *,
+    step_annotation: opt.StepAnnotation = None,
+    steps: opt.Steps = None,
+    rank: opt.Rank = None,
+    device: opt.Device = None,
+    step: opt.Step = None,
+    format_: opt.FormatOption = None,
+    output: opt.OutputFile = None,
+    strict: opt.Strict = False,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,  # noqa: ARG001  (the error boundary looks for it)
+) -> None:
+    """List the kernels and copies, most op time first."""
+    from traceaudit import audit
+    from traceaudit.cli.output import Output, deliver
+    from traceaudit.config import SelectionFlags, StepFlags, reconcile_options
+
+    out = Output.of("kernels", format_, output, strict=strict, quiet=quiet)
+    options = reconcile_options(
+        steps=StepFlags(step_annotation, steps),
+        selection=SelectionFlags(rank, device, step),
+    )
+    deliver(lambda progress: audit.kernels(path, options, progress=progress), out)

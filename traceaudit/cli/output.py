@@ -1,0 +1,146 @@
+"""From a result to a report on stdout or in a file, and to the exit code."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, TextIO
+
+import typer
+
+from traceaudit.cli.options import Format
+from traceaudit.cli.progress import Report, progress_line
+from traceaudit.errors import ExitCode, TraceAuditError, UsageError
+from traceaudit.model.findings import Verdict
+from traceaudit.report import Page, Result, formats_of, plain, render
+
+__all__ = ["Output", "deliver", "page_of", "write_file", "write_stderr"]
+
+STDOUT = "-"
+ENDINGS = {".json": Format.JSON, ".md": Format.MARKDOWN, ".markdown": Format.MARKDOWN, ".csv": Format.CSV}
+WIDEST, NARROWEST, DEFAULT_WIDTH = 120, 72, 100
+ASCII = {**str.maketrans("█▉▊▋▌▍▎▏░╌◂µ…—", "########:-<u~-"), ord("±"): "+-"}
+"""Stand-ins for output that knows ASCII only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where a report goes and in which form."""
+
+    command: str
+    format: Format
+    path: str | None
+    strict: bool
+    quiet: bool
+
+    @classmethod
+    def of(cls, command: str, format_: Format | None, path: str | None, *, strict: bool, quiet: bool) -> Self:
+        """Settle the format before any work is done.
+
+        Raises
+        ------
+        UsageError
+            If the command has no report of that format.
+        """
+        if format_ is None:
+            format_ = Format.TABLE if path is None else ENDINGS.get(Path(path).suffix.lower(), Format.TABLE)
+        known = formats_of(command)
+        if format_ not in known:
+            raise UsageError(f"{command} has no {format_} report", hint=f"take one of {', '.join(known)}")
+        return cls(command, format_, None if path == STDOUT else path, strict, quiet)
+
+
+def deliver(analyse: Callable[[Report | None], Result], output: Output) -> None:
+    """Run the analysis, write its report, and leave with the exit code that it leads to."""
+    with progress_line(quiet=output.quiet) as progress:
+        result = analyse(progress)
+    text = render(output.command, output.format, result, page_of(sys.stdout, output.path))
+    if output.path is None:
+        _write_stdout(text)
+    else:
+        write_file(output.path, text)
+    if output.strict and result.completeness.verdict is Verdict.UNRELIABLE:
+        if not output.quiet:
+            write_stderr(["traceaudit: the trace is unreliable, and --strict asks for more"])
+        raise typer.Exit(int(ExitCode.INCONCLUSIVE))
+
+
+def page_of(stream: TextIO, path: str | None) -> Page:
+    """Decide on width and colour: a terminal's own, without colour and 100 columns wide elsewhere.
+
+    ``COLUMNS`` sets the width; ``NO_COLOR`` and ``TERM=dumb`` turn colour off.
+    """
+    terminal = path is None and stream.isatty()
+    width = (
+        shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
+        if terminal or os.environ.get("COLUMNS")
+        else DEFAULT_WIDTH
+    )
+    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Page(width=min(max(width, NARROWEST), WIDEST), color=color)
+
+
+def write_file(path: str, text: str) -> None:
+    """Write a report whole or not at all: into a neighbour first, which then takes the file's place.
+
+    Raises
+    ------
+    TraceAuditError
+        If the file cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    data = text.encode("utf-8", "backslashreplace")
+    try:
+        if target.exists() and not target.is_file():
+            if target.is_dir():
+                raise IsADirectoryError(None, "it is a folder", path)
+            target.write_bytes(data)  # a device or a pipe cannot be replaced
+            return
+        _replace(target, data)
+    except OSError as exc:
+        raise TraceAuditError(
+            f"cannot write the report: {exc.strerror or exc}",
+            where=plain(path),
+            hint="check the folder and its permissions",
+        ) from exc
+
+
+def write_stderr(lines: list[str]) -> None:
+    """Write messages to stderr, line by line, with nothing in them that a terminal would obey."""
+    try:
+        _put(sys.stderr, "".join(f"{plain(line)}\n" for line in lines))
+    except OSError:
+        return  # nobody listens
+
+
+def _replace(target: Path, data: bytes) -> None:
+    neighbour = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with neighbour.open("xb") as file:
+            file.write(data)
+        if target.exists():
+            shutil.copymode(target, neighbour)
+        neighbour.replace(target)
+    except BaseException:
+        neighbour.unlink(missing_ok=True)
+        raise
+
+
+def _write_stdout(text: str) -> None:
+    try:
+        _put(sys.stdout, text)
+    except BrokenPipeError:
+        # The reader has seen enough. Python flushes stdout once more at exit, which must not fail either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _put(stream: TextIO, text: str) -> None:
+    encoding = stream.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(ASCII).encode(encoding, "backslashreplace").decode(encoding)
+    stream.write(text)
+    stream.flush()

@@ -1,0 +1,45 @@
+"""Reads a model's configuration: ``config.json``, and ``hf_quant_config.json`` beside it."""
+
+import json
+from pathlib import Path
+
+from traceaudit.errors import ConfigError
+
+__all__ = ["read_model_config"]
+
+MOST_BYTES = 16 << 20
+NAME, QUANT_NAME = "config.json", "hf_quant_config.json"
+
+
+def read_model_config(path: str) -> dict[str, object]:
+    """Return the content of a configuration file, or of the one in a folder.
+
+    Where the configuration says nothing of quantisation, a ``hf_quant_config.json`` beside it does.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such file, or it holds no JSON object.
+    """
+    file = Path(path)
+    if file.is_dir():
+        file = file / NAME
+    config = _object(file)
+    beside = file.with_name(QUANT_NAME)
+    if config.get("quantization_config") is None and beside.is_file():
+        config["quantization_config"] = {"quant_method": "modelopt", **_object(beside)}
+    return config
+
+
+def _object(file: Path) -> dict[str, object]:
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            raise ConfigError(f"more than {MOST_BYTES >> 20} MiB are no model configuration", where=str(file))
+        content = json.loads(file.read_bytes())
+    except OSError as exc:
+        raise ConfigError(f"cannot read the model's configuration: {exc.strerror or exc}", where=str(file)) from exc
+    except (ValueError, RecursionError) as exc:
+        raise ConfigError(f"the model's configuration is no JSON: {exc}", where=str(file)) from exc
+    if not isinstance(content, dict):
+        raise ConfigError("the model's configuration is no JSON object", where=str(file))
+    return content

@@ -1,0 +1,172 @@
+"""Repairs of a text that should be JSON, in the order in which they are likely: each counted, none of a valid text.
+
+They are for short texts, one row or the object around the events, so that a mistake in one cannot spread.
+"""
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+
+__all__ = ["REPAIRS", "repair"]
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_CONTROL = re.compile(rb"[\x00-\x1f]")
+_ESCAPE = {0x08: b"\\b", 0x09: b"\\t", 0x0A: b"\\n", 0x0C: b"\\f", 0x0D: b"\\r"}
+_LEGAL_ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_POINTER = re.compile(rb"(?<![\w.+-])0[xX][0-9a-fA-F]+")
+_WORD = re.compile(
+    rb"(?<![\w.+-])[+-]?(?:nan\([a-z]*\)|nan|inf(?:inity)?|1\.#(?:inf|ind|qnan|snan)\d*|n/a|none|undefined)(?![\w/])",
+    re.IGNORECASE,
+)
+_BOOLEAN = re.compile(rb"(?<![\w.+-])(?:True|False)(?!\w)")
+_MISSING_VALUE = re.compile(rb"(:\s*)(?=[,}\]])")
+_EXTRA_COMMA = re.compile(rb",(?=\s*[,}\]])")
+_OPENS_BEFORE = b"{[,:"
+_CLOSES = re.compile(rb'\s*(?:[}\]]|:|,\s*(?:["{\[]|-?\d|true|false|null|[}\]])|\Z)')
+
+Stage = Callable[[bytes], tuple[bytes, int]]
+
+
+def repair(text: bytes, parses: Callable[[bytes], bool]) -> tuple[bytes, dict[str, int]] | None:
+    """Return the repaired text and what was repaired how often, or None if nothing makes it parse.
+
+    Parameters
+    ----------
+    text
+        A text that does not parse.
+    parses
+        Whether a text is valid.
+    """
+    for order in _ORDERS:
+        current, done = text, dict[str, int]()
+        for name in order:
+            current, count = REPAIRS[name](current)
+            if count:
+                done[name] = count
+                if parses(current):
+                    return current, done
+    return None
+
+
+def _replace_invalid_utf8(text: bytes) -> tuple[bytes, int]:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        # Lone surrogates encoded as UTF-8 count here as well.
+        replaced = text.decode("utf-8", "replace").encode()
+        return replaced, replaced.count(b"\xef\xbf\xbd") - text.count(b"\xef\xbf\xbd")
+    return text, 0
+
+
+def _escape_control_characters(text: bytes) -> tuple[bytes, int]:
+    count = 0
+
+    def escape(match: re.Match[bytes]) -> bytes:
+        nonlocal count
+        count += 1
+        byte = match.group()[0]
+        return _ESCAPE.get(byte, b"\\u%04x" % byte)
+
+    return _STRING.sub(lambda match: _CONTROL.sub(escape, match.group()), text), count
+
+
+def _replace_bare_words(text: bytes) -> tuple[bytes, int]:
+    total = 0
+
+    def outside(piece: bytes) -> bytes:
+        nonlocal total
+        piece, pointers = _POINTER.subn(lambda match: b'"' + match.group() + b'"', piece)
+        piece, words = _WORD.subn(b"null", piece)
+        piece, booleans = _BOOLEAN.subn(lambda match: match.group().lower(), piece)
+        total += pointers + words + booleans
+        return piece
+
+    return _outside_strings(text, outside), total
+
+
+def _fill_missing_values(text: bytes) -> tuple[bytes, int]:
+    total = 0
+
+    def outside(piece: bytes) -> bytes:
+        nonlocal total
+        piece, count = _MISSING_VALUE.subn(rb"\1null", piece)
+        total += count
+        return piece
+
+    return _outside_strings(text, outside), total
+
+
+def _remove_extra_commas(text: bytes) -> tuple[bytes, int]:
+    total = 0
+
+    def outside(piece: bytes) -> bytes:
+        nonlocal total
+        piece, count = _EXTRA_COMMA.subn(b"", piece)
+        total += count
+        return piece
+
+    return _outside_strings(text, outside), total
+
+
+def _double_backslashes(text: bytes) -> tuple[bytes, int]:
+    count = 0
+
+    def whole_string(match: re.Match[bytes]) -> bytes:
+        nonlocal count
+        string = match.group()
+        if b"\\" not in _LEGAL_ESCAPE.sub(b"", string):
+            return string
+        # One illegal escape shows that nothing here was escaped, so a legal one is a path's part as well.
+        fixed = re.sub(rb'\\(\\?)(?!")', lambda found: b"\\\\\\\\" if found.group(1) else b"\\\\", string)
+        count += 1
+        return fixed
+
+    return _STRING.sub(whole_string, text), count
+
+
+def _escape_inner_quotes(text: bytes) -> tuple[bytes, int]:
+    """Escape the quotes that cannot open or close a string by what stands around them."""
+    quotes = [match.start() for match in re.finditer(rb'(?<!\\)(?:\\\\)*"', text)]
+    quotes = [text.index(b'"', start) for start in quotes]
+    inner: list[int] = []
+    opened = False
+    for place in quotes:
+        if opened:
+            if _CLOSES.match(text, place + 1):
+                opened = False
+            else:
+                inner.append(place)
+        elif text[:place].rstrip()[-1:] in _OPENS_BEFORE:
+            opened = True
+    if not inner:
+        return text, 0
+    pieces = [text[begin:end] for begin, end in pairwise([0, *inner, len(text)])]
+    return b"\\".join(pieces), len(inner)
+
+
+def _outside_strings(text: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    pieces: list[bytes] = []
+    place = 0
+    for match in _STRING.finditer(text):
+        pieces += (change(text[place : match.start()]), match.group())
+        place = match.end()
+    pieces.append(change(text[place:]))
+    return b"".join(pieces)
+
+
+REPAIRS: dict[str, Stage] = {
+    "invalid UTF-8": _replace_invalid_utf8,
+    "control characters": _escape_control_characters,
+    "bare words": _replace_bare_words,
+    "missing values": _fill_missing_values,
+    "extra commas": _remove_extra_commas,
+    "lone backslashes": _double_backslashes,
+    "unescaped quotes": _escape_inner_quotes,
+}
+
+# The quotes come last: escaping them is the boldest repair. Where they are the trouble, all that depends on knowing
+# what is a string and what is not went wrong, so the second order begins with them.
+_ORDERS = (
+    tuple(REPAIRS),
+    ("invalid UTF-8", "unescaped quotes", *(name for name in REPAIRS if name not in {"invalid UTF-8", "unescaped quotes"})),
+)

@@ -1,0 +1,76 @@
+"""A file or standard input as blocks of decompressed bytes."""
+
+import bz2
+import io
+import lzma
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Protocol
+
+from traceaudit.errors import TraceError, TraceFormatError
+from traceaudit.ingest.container import Source
+from traceaudit.ingest.limits import Limits
+
+__all__ = ["blocks_of"]
+
+BLOCK = 1 << 20
+BZIP2, XZ = b"BZh", b"\xfd7zXZ\x00"
+MAX_BYTES = 1 << 40  # lines are not kept, so that a log may be long
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def blocks_of(path: str) -> Iterator[bytes]:
+    """Yield the decompressed bytes of a file, in blocks; the compression is told by its first bytes.
+
+    A compressed file that ends early or is damaged inside gives what could be read: the log of a server that still
+    runs does. Rotation may also have used bzip2 or xz, which traces do not come in.
+
+    Raises
+    ------
+    TraceAuditError
+        If the file cannot be opened, or the compressed data is damaged at its start.
+    """
+    seen = False
+    with closing(Source(path, Limits(max_bytes=MAX_BYTES))) as source:
+        try:
+            stream = _further(source)
+            while block := stream.read(BLOCK):
+                seen = True
+                yield block
+        except (OSError, ValueError, EOFError, lzma.LZMAError) as exc:
+            if isinstance(exc, TraceError):
+                raise
+            reason = str(exc) or type(exc).__name__
+        else:
+            reason = source.damage or ""
+    if reason and not seen:
+        raise TraceFormatError(f"the file cannot be read: {reason}", where=path, hint="decompress it by hand")
+
+
+def _further(source: Source) -> _Readable:
+    head = source.read(len(XZ))
+    again = io.BufferedReader(_Again(head, source))
+    if head.startswith(BZIP2):
+        return bz2.BZ2File(again)
+    return lzma.LZMAFile(again) if head == XZ else again
+
+
+class _Again(io.RawIOBase):
+    """A source with the bytes that were looked at put back."""
+
+    def __init__(self, head: bytes, source: Source) -> None:
+        self._head = head
+        self._source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
+        data = self._head or self._source.read(len(buffer))
+        taken = data[: len(buffer)]
+        self._head = self._head[len(taken) :]
+        buffer[: len(taken)] = taken
+        return len(taken)

@@ -1,0 +1,172 @@
+"""What a host thread was doing while the device waited for it: a cause for every instant of `idle_host`."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from traceaudit.model import apis
+from traceaudit.model.deviceview import DeviceView
+from traceaudit.model.hoststack import stretches
+from traceaudit.model.schema import I64, DeviceOps, HostCategory
+from traceaudit.model.trace import Trace
+
+__all__ = ["FIXED_CAUSES", "CauseCutter", "Causes", "blocking_rows", "frame_label", "launching_threads"]
+
+SYNC, LAUNCH_API, OTHER_API, FRAMEWORK, PROFILER, UNRECORDED = range(6)
+FIXED_CAUSES = ("sync", "launch_api", "other_api", "framework", "profiler", "unrecorded")
+"""Causes that do not carry a name; annotations and frames follow as ``annotation:NAME`` and ``python:FRAME``."""
+
+_SYNCHRONIZE = re.compile(r"synchronize of \S*(?:Event|Stream)\b")
+_ADDRESS = re.compile(r"\s*(?:object )?at 0x[0-9a-fA-F]+")
+_FRAME = re.compile(r"(?P<file>.*?)\((?P<line>\d+)\): (?P<function>.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """Parts of the given stretches, each with one cause.
+
+    Attributes
+    ----------
+    stretch
+        Which of the given stretches the part lies in.
+    row
+        Host row that decided, -1 if none is open or a row of the profiler decided.
+    label
+        Cause: an index into `FIXED_CAUSES`, or their number plus a code into `Trace.names` for named rows.
+    start_ns, end_ns
+        The part.
+    """
+
+    stretch: I64
+    row: I64
+    label: I64
+    start_ns: I64
+    end_ns: I64
+
+
+def blocking_rows(trace: Trace, ops: DeviceOps) -> npt.NDArray[np.bool_]:
+    """Tell which host rows block: blocking calls, calls that outlast their own op, and frames that synchronise.
+
+    ROCm often records no row for the call behind a frame that synchronises, so the frame counts.
+    """
+    host = trace.host
+    is_api = host.category == HostCategory.API
+    by_name = np.array([apis.role_of(name) is apis.ApiRole.SYNC or apis.blocks(name) for name in trace.names], np.bool_)
+    frames = np.array([_SYNCHRONIZE.search(name) is not None for name in trace.names], np.bool_)
+    blocked = (is_api & by_name[host.name]) | ((host.category == HostCategory.PYTHON) & frames[host.name])
+    finished = np.full(len(host), np.iinfo(np.int64).max, np.int64)
+    launched = ops.launch >= 0
+    last = np.full(len(host), -1, np.int64)
+    np.maximum.at(last, ops.launch[launched], ops.end_ns[launched])
+    finished[last >= 0] = last[last >= 0]
+    return blocked | (is_api & (host.end_ns > finished))
+
+
+def launching_threads(view: DeviceView, gap: I64) -> I64:
+    """Return the thread of the launch that ends each gap; of the last launch before, where no op follows."""
+    gaps, ops = view.occupancy.gaps, view.ops
+    launched = np.flatnonzero(ops.launch >= 0)
+    last = int(view.trace.host.thread[ops.launch[launched].max()]) if len(launched) else view.marks.thread
+    after = gaps.after[gap]
+    thread = np.full(len(gap), last, np.int64)
+    follows = after >= 0
+    thread[follows] = view.trace.host.thread[ops.launch[after[follows]]]
+    return thread
+
+
+class CauseCutter:
+    """Cuts stretches of host threads by what the thread was doing; prepared once for a rank.
+
+    Parameters
+    ----------
+    trace
+        The trace.
+    rank
+        The rank whose profiler overhead counts on every thread.
+    blocked
+        Host rows that block (`blocking_rows`).
+    ignored
+        Host rows that say nothing (step markers).
+    """
+
+    def __init__(self, trace: Trace, rank: int, blocked: npt.NDArray[np.bool_], ignored: npt.NDArray[np.bool_]) -> None:
+        self._trace = trace
+        self._label = _row_labels(trace, blocked)
+        self._usable = ~ignored & (trace.host.end_ns > trace.host.start_ns)
+        own = trace.overheads.rank == rank
+        self._overhead = trace.overheads.start_ns[own], trace.overheads.end_ns[own]
+
+    def cut(self, thread: I64, start_ns: I64, end_ns: I64) -> Causes:
+        """Cut disjoint, sorted stretches, each on one thread (-1: no thread is known)."""
+        parts = [self._cut_thread(int(one), np.flatnonzero(thread == one), start_ns, end_ns) for one in np.unique(thread)]
+        if not parts:
+            parts = [_nothing()]
+        return Causes(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def _cut_thread(self, thread: int, mine: I64, start_ns: I64, end_ns: I64) -> tuple[I64, I64, I64, I64, I64]:
+        start, end = start_ns[mine], end_ns[mine]
+        rows, row_start, row_end = self._rows(thread, int(start.min()), int(end.max()))
+        open_rows = stretches(row_start, row_end)
+        edge = np.unique(np.concatenate((start, end, open_rows.edge)))
+        where = np.searchsorted(start, edge[:-1], "right") - 1
+        inside = (where >= 0) & (edge[:-1] < end[np.maximum(where, 0)])
+        at, until = edge[:-1][inside], edge[1:][inside]
+        position = np.searchsorted(open_rows.edge, at, "right") - 1
+        top = np.where(position >= 0, open_rows.row[position], -1) if len(open_rows.edge) else np.full(len(at), -1)
+        row = np.where(top >= 0, rows[top], -1) if len(rows) else np.full(len(at), -1)
+        label = np.where(row >= 0, self._label[row], np.where(top >= 0, PROFILER, UNRECORDED)) if len(rows) else (
+            np.full(len(at), UNRECORDED)
+        )
+        return mine[where[inside]], row.astype(np.int64), label.astype(np.int64), at, until
+
+    def _rows(self, thread: int, start: int, end: int) -> tuple[I64, I64, I64]:
+        """Return the rows of a thread and the profiler's (as -1) that touch a stretch of time, outermost first."""
+        host = self._trace.host
+        mine = np.flatnonzero((host.thread == thread) & self._usable & (host.start_ns < end) & (host.end_ns > start))
+        begin, until = self._overhead
+        rows = np.concatenate((mine, np.full(len(begin), -1, np.int64)))
+        row_start, row_end = np.concatenate((host.start_ns[mine], begin)), np.concatenate((host.end_ns[mine], until))
+        if len(begin):
+            order = np.lexsort((-row_end, row_start))
+            rows, row_start, row_end = rows[order], row_start[order], row_end[order]
+        return rows, row_start, row_end
+
+
+def frame_label(name: str) -> str:
+    """Return a Python frame as file base name and function, without line and addresses.
+
+    Examples
+    --------
+    >>> frame_label("vllm/v1/core/sched/scheduler.py(221): schedule")
+    'scheduler.py:schedule'
+    """
+    found = _FRAME.fullmatch(name)
+    if found is None:
+        return _ADDRESS.sub("", name)
+    base = re.split(r"[\\/]", found["file"])[-1]
+    return _ADDRESS.sub("", f"{base}:{found['function']}")
+
+
+@lru_cache(maxsize=4096)
+def _api_label(name: str) -> int:
+    return LAUNCH_API if apis.role_of(name) is apis.ApiRole.LAUNCH else OTHER_API
+
+
+def _row_labels(trace: Trace, blocked: npt.NDArray[np.bool_]) -> I64:
+    """Return the cause that each host row stands for."""
+    host = trace.host
+    by_api = np.array([_api_label(name) for name in trace.names], np.int64)
+    label = host.name.astype(np.int64) + len(FIXED_CAUSES)
+    is_api = host.category == HostCategory.API
+    label[is_api] = by_api[host.name[is_api]]
+    label[host.category == HostCategory.CPU_OP] = FRAMEWORK
+    label[blocked] = SYNC
+    return label
+
+
+def _nothing() -> tuple[I64, I64, I64, I64, I64]:
+    none = np.empty(0, np.int64)
+    return none, none, none, none, none

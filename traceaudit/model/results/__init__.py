@@ -1,0 +1,67 @@
+"""What analyses answer: frozen results that check their own conservation laws when they are built."""
+
+from traceaudit.model.results.completeness import Completeness
+from traceaudit.model.results.inspection import DeviceInventory, Inspection, LaunchCoverage
+from traceaudit.model.results.kernels import DeviceKernels, KernelReport, KernelRow
+from traceaudit.model.results.ledger import (
+    Accounts,
+    DeviceAudit,
+    HostTimes,
+    IdleLatency,
+    IdlePosition,
+    Ledger,
+    Reconciliation,
+    StepItem,
+    StepKind,
+    StepMean,
+    Steps,
+    StepSource,
+    Totals,
+    Wall,
+)
+from traceaudit.model.results.roofline import (
+    ByteRange,
+    Communication,
+    ComponentBytes,
+    ExpertUse,
+    Floor,
+    Gap,
+    Message,
+    Reading,
+    Roofline,
+    Setting,
+)
+
+__all__ = [
+    "Accounts",
+    "ByteRange",
+    "Communication",
+    "Completeness",
+    "ComponentBytes",
+    "DeviceAudit",
+    "DeviceInventory",
+    "DeviceKernels",
+    "ExpertUse",
+    "Floor",
+    "Gap",
+    "HostTimes",
+    "IdleLatency",
+    "IdlePosition",
+    "Inspection",
+    "KernelReport",
+    "KernelRow",
+    "LaunchCoverage",
+    "Ledger",
+    "Message",
+    "Reading",
+    "Reconciliation",
+    "Roofline",
+    "Setting",
+    "StepItem",
+    "StepKind",
+    "StepMean",
+    "StepSource",
+    "Steps",
+    "Totals",
+    "Wall",
+]

@@ -1,0 +1,157 @@
+"""What `gaps` answers: why the device waited, gap by gap, and whether host or device leads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from traceaudit.model.results.completeness import Completeness
+from traceaudit.model.results.conservation import conserve
+from traceaudit.model.trace import TraceSource
+
+__all__ = ["DeviceGaps", "GapReport", "GapRow", "HostLedger", "HostShare", "Limit", "ShortGaps"]
+
+
+class Limit(StrEnum):
+    """What bounds the steps: the largest share of the window, `MIXED` when none holds half of it."""
+
+    DEVICE_BOUND = "device_bound"
+    HOST_BOUND = "host_bound"
+    SYNC_BOUND = "sync_bound"
+    COPY_BOUND = "copy_bound"
+    COMM_BOUND = "comm_bound"
+    MIXED = "mixed"
+
+
+@dataclass(frozen=True, slots=True)
+class GapRow:
+    """The same gap in every step: equal position and neighbours.
+
+    Attributes
+    ----------
+    position
+        ``leading``, ``between`` or ``trailing`` in its window.
+    before, after
+        Names of the ops on either side, None where there is none.
+    count
+        Gaps folded into the row, over the used steps.
+    total_ns, per_step_ns
+        Their time, and that divided by the used steps.
+    median_ns, p90_ns
+        Of one gap.
+    host_ns, latency_ns, graph_ns, unknown_ns
+        Parts of the total by who owns them; they sum to it.
+    causes
+        Parts of the total by cause, largest first; they sum to it.
+    where
+        Innermost frames or annotations that the host was in, largest first, "; " between them; None if nothing says.
+    """
+
+    position: str
+    before: str | None
+    after: str | None
+    count: int
+    total_ns: int
+    per_step_ns: float
+    median_ns: float
+    p90_ns: float
+    host_ns: int
+    latency_ns: int
+    graph_ns: int
+    unknown_ns: int
+    causes: Mapping[str, int]
+    where: str | None
+
+    def __post_init__(self) -> None:
+        """Check that owners and causes sum to the total."""
+        conserve("owners of a gap", self.host_ns + self.latency_ns + self.graph_ns + self.unknown_ns, self.total_ns)
+        conserve("causes of a gap", sum(self.causes.values()), self.total_ns)
+
+    @property
+    def cause(self) -> str:
+        """The largest cause."""
+        return max(self.causes, key=lambda name: self.causes[name])
+
+
+@dataclass(frozen=True, slots=True)
+class HostShare:
+    """Time of the launching thread on one thing: total, and the part that falls in device idle."""
+
+    total_ns: int
+    exposed_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostLedger:
+    """What the launching thread did over the host intervals of the used steps; the totals sum to them.
+
+    Attributes
+    ----------
+    thread
+        Thread id as written.
+    interval_ns
+        Sum of the host intervals.
+    shares
+        By activity: ``schedule``, ``prepare``, ``forward``, ``output`` (engine phases by name), ``launch_api``,
+        ``sync``, ``memory``, ``framework``, ``python``, ``annotation``, ``other_api``, ``profiler``, ``unrecorded``.
+    """
+
+    thread: str
+    interval_ns: int
+    shares: Mapping[str, HostShare]
+
+    def __post_init__(self) -> None:
+        """Check that the shares sum to the windows."""
+        conserve("host ledger", sum(share.total_ns for share in self.shares.values()), self.interval_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class ShortGaps:
+    """The tax of short kernels: gaps below `limit_ns`, and kernels shorter than their own launch call."""
+
+    limit_ns: int
+    gaps: int
+    time_ns: int
+    kernels: int
+    shorter_than_launch: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceGaps:
+    """The gaps of one device, most time first.
+
+    Attributes
+    ----------
+    verdict, shares
+        What bounds the steps, and the shares of the window by which it was decided.
+    idle_ns
+        Idle time of the used windows; the rows sum to it.
+    queue_depth
+        Ops launched and not started, time-weighted mean over the used windows; below 1 the host chases the device.
+    """
+
+    rank: int
+    device: int
+    name: str | None
+    steps_used: int
+    window_ns: int
+    idle_ns: int
+    verdict: Limit
+    shares: Mapping[str, float]
+    gaps: tuple[GapRow, ...]
+    host: HostLedger
+    short: ShortGaps
+    queue_depth: float
+
+    def __post_init__(self) -> None:
+        """Check that the gaps sum to the idle time."""
+        conserve("gaps", sum(row.total_ns for row in self.gaps), self.idle_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class GapReport:
+    """The result of `gaps`."""
+
+    sources: tuple[TraceSource, ...]
+    path: str
+    completeness: Completeness
+    devices: tuple[DeviceGaps, ...]

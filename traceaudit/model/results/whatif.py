@@ -1,0 +1,74 @@
+"""What `whatif` answers: the step after a change, with the range that the trace allows and the naive bound beside it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from traceaudit.model.results.completeness import Completeness
+from traceaudit.model.trace import TraceSource
+
+__all__ = ["DeviceWhatIf", "KernelGain", "WhatIf"]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelGain:
+    """What removing a kernel would save a step: re-timed, and by its time alone; ns."""
+
+    name: str
+    op_time_ns: float
+    save_ns: float
+    naive_save_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceWhatIf:
+    """The prediction for one device; all times in ns a step.
+
+    Attributes
+    ----------
+    baseline_ns
+        The wall if there is one, else the profiled window.
+    predicted_ns, low_ns, high_ns
+        The step after the change; the range covers the ways in which the profiler may have slowed the host.
+    naive_ns
+        Baseline minus the op time that the change removes.
+    busy_share_frac
+        Busy time over baseline: what the naive bound can reach at most.
+    bound_by
+        ``device`` or ``host`` when that side alone takes nine tenths of the predicted step, else ``both``.
+    changed_op_time_ns
+        Op time a step that the change removes.
+    matched
+        Ops and host rows that each change matched, by its text.
+    reasons
+        Why prediction and naive bound differ, and what was assumed.
+    kernels
+        What removing each kernel would save, most first.
+    steps
+        Steps that were re-timed.
+    """
+
+    rank: int
+    device: int
+    name: str | None
+    baseline_ns: float
+    predicted_ns: float
+    low_ns: float
+    high_ns: float
+    naive_ns: float
+    busy_share_frac: float
+    bound_by: str
+    changed_op_time_ns: float
+    matched: Mapping[str, int]
+    reasons: tuple[str, ...]
+    kernels: tuple[KernelGain, ...]
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The result of `whatif`."""
+
+    sources: tuple[TraceSource, ...]
+    path: str
+    completeness: Completeness
+    devices: tuple[DeviceWhatIf, ...]

@@ -1,0 +1,133 @@
+"""Tables as CSV: steps of a reconciliation, rows of a kernel report. Times are integer ns, unknown is empty."""
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from traceaudit.report.format import plain
+from traceaudit.report.registry import PLAIN_PAGE, Page
+
+if TYPE_CHECKING:
+    from traceaudit.model.results import KernelReport, Reconciliation
+
+__all__ = ["kernels", "reconcile"]
+
+Cell = str | int | float | bool | None
+
+ACCOUNTS = ("compute", "exposed_comm", "exposed_copy", "idle_graph", "idle_latency", "idle_host", "idle_unknown")
+STEP_COLUMNS = (
+    "rank",
+    "device",
+    "index",
+    "name",
+    "kind",
+    "batch",
+    "tokens",
+    "start_ns",
+    "window_ns",
+    "device_ops",
+    "op_time_ns",
+    "own_busy_ns",
+    "used",
+    "left_out",
+    *(f"{name}_ns" for name in ACCOUNTS),
+)
+KERNEL_COLUMNS = (
+    "rank",
+    "device",
+    "name",
+    "kind",
+    "rule",
+    "launches",
+    "op_time_ns",
+    "share_of_op_time_frac",
+    "mean_ns",
+    "min_ns",
+    "p50_ns",
+    "max_ns",
+    "grid",
+    "block",
+    "blocks_per_sm",
+    "flags",
+)
+
+
+def reconcile(result: "Reconciliation", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (every renderer takes a page)
+    """Write the steps of all devices."""
+    return _table(
+        STEP_COLUMNS,
+        (
+            (
+                device.rank,
+                device.device,
+                item.index,
+                item.name,
+                str(item.kind),
+                item.batch,
+                item.tokens,
+                item.start_ns,
+                item.window_ns,
+                item.device_ops,
+                item.op_time_ns,
+                item.own_busy_ns,
+                item.used,
+                item.left_out,
+                *(getattr(item.accounts, part.name) for part in fields(item.accounts)),
+            )
+            for device in result.devices
+            for item in device.steps.items
+        ),
+    )
+
+
+def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001
+    """Write the kernels of all devices."""
+    return _table(
+        KERNEL_COLUMNS,
+        (
+            (
+                device.rank,
+                device.device,
+                row.name,
+                row.kind,
+                row.rule,
+                row.launches,
+                row.op_time_ns,
+                row.share_of_op_time_frac,
+                row.mean_ns,
+                row.min_ns,
+                row.p50_ns,
+                row.max_ns,
+                _shape(row.grid),
+                _shape(row.block),
+                row.blocks_per_sm,
+                " ".join(row.flags),
+            )
+            for device in result.devices
+            for row in device.kernels
+        ),
+    )
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    target = StringIO()
+    writer = csv.writer(target, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(cell) for cell in row] for row in rows)
+    return target.getvalue()
+
+
+def _cell(cell: Cell) -> Cell:
+    """Keep numbers; make text safe for spreadsheets, which take a leading =, +, -, @ as a formula."""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if not isinstance(cell, str):
+        return cell
+    text = plain(cell)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+
+
+def _shape(sizes: Sequence[int] | None) -> str | None:
+    return None if sizes is None else "x".join(str(size) for size in sizes)

@@ -1,0 +1,286 @@
+"""The JSON contract: stable names, integer nanoseconds, null for what is not known.
+
+The schemas beside this module (``schemas/*.schema.json``) state it in full; fields may be added, none renamed.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from traceaudit.report.registry import PLAIN_PAGE, Page
+
+if TYPE_CHECKING:
+    from traceaudit.model.findings import Finding
+    from traceaudit.model.results import (
+        Accounts,
+        Completeness,
+        DeviceAudit,
+        DeviceInventory,
+        DeviceKernels,
+        IdleLatency,
+        IdlePosition,
+        Inspection,
+        KernelReport,
+        KernelRow,
+        LaunchCoverage,
+        Ledger,
+        Reconciliation,
+        StepItem,
+        Totals,
+    )
+    from traceaudit.model.trace import TraceSource
+
+__all__ = ["SCHEMA_VERSION", "inspect", "kernels", "reconcile"]
+
+SCHEMA_VERSION = 1
+
+Object = dict[str, object]
+
+
+def reconcile(result: "Reconciliation", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (every renderer takes a page)
+    """Write a reconciliation."""
+    return _document("reconcile", result, [_device_audit(device) for device in result.devices])
+
+
+def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001
+    """Write a kernel report."""
+    return _document("kernels", result, [_device_kernels(device) for device in result.devices])
+
+
+def inspect(result: "Inspection", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001
+    """Write an inspection."""
+    return _document(
+        "inspect",
+        result,
+        [_device_inventory(device) for device in result.devices],
+        ranks=list(result.ranks),
+        world_size=result.world_size,
+        coverage=[_coverage(row) for row in result.coverage],
+    )
+
+
+def _document(
+    command: str, result: "Reconciliation | KernelReport | Inspection", devices: list[Object], **more: object
+) -> str:
+    document: Object = {
+        "schema_version": SCHEMA_VERSION,
+        "command": command,
+        "trace": _trace(result.path, result.sources),
+        "completeness": _completeness(result.completeness),
+        **more,
+        "devices": devices,
+    }
+    # ASCII only: names may hold lone surrogates, and control characters that a terminal would obey.
+    return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def _trace(path: str, sources: "tuple[TraceSource, ...]") -> Object:
+    writers = {source.writer for source in sources}
+    return {
+        "path": path,
+        "events": sum(source.events for source in sources),
+        "writer": writers.pop() if len(writers) == 1 else None,
+        "time_resolution_ns": max((source.time_resolution_ns for source in sources), default=1),
+        "files": [_file(source) for source in sources],
+    }
+
+
+def _file(source: "TraceSource") -> Object:
+    return {
+        "path": source.path,
+        "events": source.events,
+        "bytes_read": source.bytes_read,
+        "writer": source.writer,
+        "time_resolution_ns": source.time_resolution_ns,
+        "origin_ns": source.origin_ns,
+        "capture_ns": None if source.capture_ns is None else list(source.capture_ns),
+        "versions": dict(source.versions),
+        "categories": [
+            {"category": category, "phase": phase, "count": count}
+            for (category, phase), count in source.categories.items()
+        ],
+    }
+
+
+def _completeness(completeness: "Completeness") -> Object:
+    return {
+        "verdict": str(completeness.verdict),
+        "findings": [_finding(finding) for finding in completeness.findings],
+    }
+
+
+def _finding(finding: "Finding") -> Object:
+    return {
+        "code": finding.code,
+        "severity": str(finding.severity),
+        "message": finding.message,
+        "hint": finding.hint,
+        "count": finding.count,
+        "impact_ns": finding.impact_ns,
+        "rank": finding.rank,
+        "device": finding.device,
+        "examples": list(finding.examples),
+    }
+
+
+def _device_audit(device: "DeviceAudit") -> Object:
+    steps, step, host = device.steps, device.step, device.host
+    return {
+        "rank": device.rank,
+        "device": device.device,
+        "name": device.name,
+        "totals": _totals(device.totals),
+        "steps": {
+            "source": str(steps.source),
+            "reason": steps.reason,
+            "count": len(steps.items),
+            "used": steps.used,
+            "items": [_step_item(item) for item in steps.items],
+        },
+        "ledger": _ledger(device.ledger),
+        "host": {
+            "scheduler_ns": host.scheduler_ns,
+            "scheduler_exposed_ns": host.scheduler_exposed_ns,
+            "launch_api_ns": host.launch_api_ns,
+            "sync_ns": host.sync_ns,
+            "idle_host_after_sync_ns": host.idle_host_after_sync_ns,
+            "scheduler_names": dict(host.scheduler_names),
+        },
+        "step": {
+            "wall_ns": step.wall_ns,
+            "wall_source": step.wall_source,
+            "window_ns": step.window_ns,
+            "busy_ns": step.busy_ns,
+            "idle_ns": step.idle_ns,
+            "residual_ns": step.residual_ns,
+            "dilation": step.dilation,
+            "full_speed_idle_ns": step.full_speed_idle_ns,
+            "resolution_error_ns": device.resolution_error_ns,
+        },
+        "doubtful": sorted(device.doubtful),
+    }
+
+
+def _totals(totals: "Totals") -> Object:
+    return {
+        "device_ops": totals.device_ops,
+        "op_time_ns": totals.op_time_ns,
+        "busy_ns": totals.busy_ns,
+        "span_ns": totals.span_ns,
+        "idle_ns": totals.idle_ns,
+        "gaps": totals.gaps,
+    }
+
+
+def _step_item(item: "StepItem") -> Object:
+    return {
+        "index": item.index,
+        "name": item.name,
+        "kind": str(item.kind),
+        "batch": item.batch,
+        "tokens": item.tokens,
+        "start_ns": item.start_ns,
+        "window_ns": item.window_ns,
+        "device_ops": item.device_ops,
+        "op_time_ns": item.op_time_ns,
+        "own_busy_ns": item.own_busy_ns,
+        "used": item.used,
+        "left_out": item.left_out,
+        "accounts": _parts(item.accounts),
+    }
+
+
+IDLE_HOST_CAUSES = ("sync", "launch_api", "other_api", "framework", "profiler", "unrecorded")
+
+
+def _ledger(ledger: "Ledger") -> Object:
+    return {
+        "steps": ledger.steps,
+        "window_ns": ledger.window_ns,
+        "wall_ns": ledger.wall_ns,
+        "residual_ns": ledger.residual_ns,
+        "host_cost_ns": ledger.host_cost_ns,
+        "accounts": _parts(ledger.accounts),
+        "idle_latency_by": _parts(ledger.idle_latency_by),
+        "idle_host_by": _causes(ledger.idle_host_by),
+        "idle_by_position": _parts(ledger.idle_by_position),
+    }
+
+
+def _causes(by: Mapping[str, int]) -> Object:
+    """Keep the causes with a fixed name always present, the others in their order."""
+    fixed = {name: by.get(name, 0) for name in IDLE_HOST_CAUSES}
+    return {**fixed, **{name: value for name, value in by.items() if name not in fixed}}
+
+
+def _parts(sums: "Accounts | IdleLatency | IdlePosition") -> Object:
+    return {item.name: getattr(sums, item.name) for item in fields(sums)}
+
+
+def _device_kernels(device: "DeviceKernels") -> Object:
+    return {
+        "rank": device.rank,
+        "device": device.device,
+        "name": device.name,
+        "peak_gbps": None,
+        "peak_source": None,
+        "op_time_ns": device.op_time_ns,
+        "busy_ns": device.busy_ns,
+        "kernels": [_kernel(row) for row in device.kernels],
+    }
+
+
+def _kernel(row: "KernelRow") -> Object:
+    return {
+        "name": row.name,
+        "kind": row.kind,
+        "rule": row.rule,
+        "launches": row.launches,
+        "op_time_ns": row.op_time_ns,
+        "share_of_op_time_frac": row.share_of_op_time_frac,
+        "mean_ns": row.mean_ns,
+        "min_ns": row.min_ns,
+        "p50_ns": row.p50_ns,
+        "max_ns": row.max_ns,
+        "grid": _shape(row.grid),
+        "block": _shape(row.block),
+        "blocks_per_sm": row.blocks_per_sm,
+        "moved_bytes": None,
+        "bytes_source": None,
+        "covered_launches": 0,
+        "achieved_gbps": None,
+        "peak_frac": None,
+        "flop": None,
+        "achieved_tflops": None,
+        "sol_frac": None,
+        "bound": None,
+        "flags": list(row.flags),
+    }
+
+
+def _shape(sizes: Iterable[int] | None) -> list[int] | None:
+    return None if sizes is None else list(sizes)
+
+
+def _device_inventory(device: "DeviceInventory") -> Object:
+    return {
+        "rank": device.rank,
+        "device": device.device,
+        "name": device.name,
+        "streams": device.streams,
+        "totals": _totals(device.totals),
+        "ops_by_kind": dict(device.ops_by_kind),
+        "steps": {"source": str(device.step_source), "reason": device.step_reason, "count": device.steps},
+    }
+
+
+def _coverage(row: "LaunchCoverage") -> Object:
+    return {
+        "rank": row.rank,
+        "api": row.api,
+        "calls": row.calls,
+        "calls_with_ops": row.calls_with_ops,
+        "ops": row.ops,
+        "op_time_ns": row.op_time_ns,
+    }

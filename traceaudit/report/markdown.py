@@ -1,0 +1,263 @@
+"""Reports for a pull request or an issue. Text from a trace is escaped: no markup, mention or HTML gets through."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from traceaudit.model.findings import Finding, Verdict
+from traceaudit.report.format import DOUBT, Scale, bytes_text, count_text, duration, percent, plain, scale_for
+from traceaudit.report.registry import PLAIN_PAGE, Page
+from traceaudit.report.remarks import finding_notes, left_out, remarks, steps_text, totals_text, verdict_reason
+from traceaudit.report.waterfall import Role, Section, doubted, sections
+
+if TYPE_CHECKING:
+    from traceaudit.model.results import (
+        Completeness,
+        DeviceAudit,
+        DeviceKernels,
+        Inspection,
+        KernelReport,
+        Reconciliation,
+    )
+    from traceaudit.model.trace import TraceSource
+
+__all__ = ["code", "escape", "inspect", "kernels", "reconcile"]
+
+MARKS = {Verdict.COMPLETE: "🟢", Verdict.PARTIAL: "🟡", Verdict.UNRELIABLE: "🔴"}
+MOST_STEPS = 50
+MOST_KERNELS = 25
+SPECIAL = re.compile(r"[\\`*\[\]#|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+WORD_JOINER = "&#8288;"
+
+
+def escape(text: str) -> str:
+    r"""Return text that Markdown shows as it is: nothing is emphasised, linked, mentioned, or taken as HTML.
+
+    Examples
+    --------
+    >>> escape("[a](b) <i> @team")
+    '\\[a\\](b) &lt;i&gt; @&#8288;team'
+    """
+    safe = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    safe = SPECIAL.sub(r"\\\g<0>", safe)
+    return safe.replace("@", f"@{WORD_JOINER}").replace("://", f":{WORD_JOINER}//")
+
+
+def code(text: str, *, cell: bool = True) -> str:
+    r"""Return text as a code span; a pipe is escaped when it stands in the cell of a table, and only there.
+
+    Examples
+    --------
+    >>> code("a|b"), code("a|b", cell=False), code("a`b")
+    ('`a\\|b`', '`a|b`', '``a`b``')
+    """
+    safe = plain(text) or " "
+    if cell:
+        safe = safe.replace("|", "\\|")
+    longest = max((len(run) for run in re.findall("`+", safe)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if safe.startswith("`") or safe.endswith("`") else ""
+    return f"{fence}{pad}{safe}{pad}{fence}"
+
+
+def reconcile(result: "Reconciliation", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (every renderer takes a page)
+    """Write a reconciliation."""
+    lines = _head("reconcile", result.path, result.completeness)
+    for device in result.devices:
+        lines += _device(device, result.completeness)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001
+    """Write a kernel report."""
+    lines = _head("kernels", result.path, result.completeness)
+    for device in result.devices:
+        lines += _kernels(device)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def inspect(result: "Inspection", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001
+    """Write an inspection."""
+    lines = _head("inspect", result.path, result.completeness, examples=True)
+    for source in result.sources:
+        lines += _file(source)
+    lines += _table(
+        ("rank", "device", "name", "streams", "ops", "busy", "span", "steps", "steps from"),
+        "rrlrrrrrl",
+        (
+            (
+                str(device.rank),
+                str(device.device),
+                escape(device.name or "unknown"),
+                str(device.streams),
+                f"{device.totals.device_ops:,}",
+                duration(device.totals.busy_ns),
+                duration(device.totals.span_ns),
+                f"{device.steps:,}",
+                f"{device.step_source}: {escape(device.step_reason)}",
+            )
+            for device in result.devices
+        ),
+    )
+    lines += _table(
+        ("rank", "call", "calls", "with ops", "ops", "op time"),
+        "rlrrrr",
+        (
+            (
+                str(row.rank),
+                "ops without launch row" if row.api is None else code(row.api),
+                "" if row.api is None else f"{row.calls:,}",
+                "" if row.api is None else f"{row.calls_with_ops:,}",
+                f"{row.ops:,}",
+                duration(row.op_time_ns),
+            )
+            for row in result.coverage
+        ),
+    )
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _head(command: str, path: str, completeness: "Completeness", *, examples: bool = False) -> list[str]:
+    verdict = completeness.verdict
+    lines = [
+        f"### traceaudit {command}: {code(path, cell=False)}",
+        "",
+        f"{MARKS[verdict]} **{verdict}**: {escape(verdict_reason(completeness))}",
+        "",
+    ]
+    for finding in completeness.findings:
+        lines += _finding(finding, examples=examples)
+    return [*lines, ""] if completeness.findings else lines
+
+
+def _finding(finding: Finding, *, examples: bool) -> list[str]:
+    notes = finding_notes(finding)
+    text = f"- {finding.severity} `{finding.code}`: {escape(finding.message)}"
+    lines = [text + (f" ({escape(notes)})" if notes else "")]
+    if examples:
+        lines += [f"  - e.g. {escape(example)}" for example in finding.examples]
+    if finding.hint:
+        lines.append(f"  - hint: {escape(finding.hint)}")
+    return lines
+
+
+def _device(device: "DeviceAudit", completeness: "Completeness") -> list[str]:
+    unreliable = completeness.verdict is Verdict.UNRELIABLE
+    wall = f"wall from {device.step.wall_source}" if device.step.wall_source else "no wall given"
+    lines = [
+        f"#### Rank {device.rank}, device {device.device}, {escape(device.name or 'unknown device')}",
+        "",
+        f"{escape(steps_text(device))}; {escape(wall)}. {escape(totals_text(device.totals))}.",
+        "",
+    ]
+    layout = sections(device, unreliable=unreliable)
+    for section in layout:
+        lines += _section(section, alone=len(layout) == 1)
+    if any(line.doubtful for section in layout for line in section.lines):
+        lines += [f"{DOUBT} the findings above make these numbers doubtful", ""]
+    if device.resolution_error_ns:
+        lines += [f"Times are coarse: busy and idle of a step hold to ± {duration(device.resolution_error_ns)}.", ""]
+    lines += [f"- {escape(text)}" for text in remarks(device, completeness)]
+    return [*lines, "", *_steps(device, unreliable=unreliable)]
+
+
+def _section(section: Section, *, alone: bool) -> list[str]:
+    scale = scale_for(max(abs(line.time_ns) for line in section.lines))
+    rows = []
+    for line in section.lines:
+        name = escape(line.label)
+        if line.role is Role.WHOLE:
+            name = f"**{name}**"
+        elif line.role is Role.PART:
+            name = f"&nbsp;&nbsp;{name}"
+        mark = DOUBT if line.doubtful else ""
+        share = percent(line.time_ns, section.whole_ns) if line.share_shown else ""
+        rows.append((name, scale.text(line.time_ns) + mark, escape(share) + (mark or ("" if share else DOUBT))))
+    heading = "account" if alone else section.title
+    lines = _table((heading, scale.unit, f"of {section.whole}"), "lrr", rows)
+    return [*lines[:-1], "", f"0: {', '.join(section.zeros)}", ""] if section.zeros else lines
+
+
+def _steps(device: "DeviceAudit", *, unreliable: bool) -> list[str]:
+    items = device.steps.items
+    mark = DOUBT if unreliable or doubted(device, "busy_ns") else ""
+    if not items:
+        return []
+    scale = scale_for(max(item.window_ns for item in items))
+    rows = [
+        (
+            str(item.index),
+            code(item.name) if item.name else "",
+            str(item.kind),
+            "" if item.batch is None else f"{item.batch:,}",
+            scale.text(item.window_ns),
+            scale.text(item.accounts.busy) + mark,
+            f"{item.device_ops:,}",
+            "yes" if item.used else "no",
+        )
+        for item in items[:MOST_STEPS]
+    ]
+    lines = [f"<details><summary>{count_text(len(items), 'step')}, times in {scale.unit}</summary>", ""]
+    lines += _table(("#", "name", "kind", "batch", "window", "busy", "ops", "used"), "rllrrrrl", rows)
+    if len(items) > MOST_STEPS:
+        lines += [f"{count_text(len(items) - MOST_STEPS, 'more step')} in the CSV and JSON reports.", ""]
+    lines += [f"left out: {escape(indices)}: {escape(reason)}\n" for reason, indices in left_out(items).items()]
+    return [*lines, "</details>", ""]
+
+
+def _kernels(device: "DeviceKernels") -> list[str]:
+    lines = [
+        f"#### Rank {device.rank}, device {device.device}, {escape(device.name or 'unknown device')}",
+        "",
+        f"op time {duration(device.op_time_ns)}, busy {duration(device.busy_ns)}",
+        "",
+    ]
+    if not device.kernels:
+        return lines
+    scale: Scale = scale_for(max(row.op_time_ns for row in device.kernels))
+    lines += _table(
+        ("kernel", "kind", f"op time {scale.unit}", "share", "launches", "mean", "max", "grid", "flags"),
+        "llrrrrrll",
+        (
+            (
+                code(row.name),
+                row.kind,
+                scale.text(row.op_time_ns),
+                percent(row.share_of_op_time_frac, 1),
+                f"{row.launches:,}",
+                duration(row.mean_ns),
+                duration(row.max_ns),
+                "" if row.grid is None else "x".join(str(size) for size in row.grid),
+                ", ".join(code(flag) for flag in row.flags),
+            )
+            for row in device.kernels[:MOST_KERNELS]
+        ),
+    )
+    rest = device.kernels[MOST_KERNELS:]
+    if rest:
+        time = duration(sum(row.op_time_ns for row in rest))
+        lines += [f"{count_text(len(rest), 'more kernel')} with {time} of op time in the CSV and JSON reports.", ""]
+    return lines
+
+
+def _file(source: "TraceSource") -> list[str]:
+    versions = ", ".join(f"{key} {value}" for key, value in source.versions.items()) or "none named"
+    counts = sorted(source.categories.items(), key=lambda item: -item[1])
+    categories = ", ".join(f"{category or '(none)'} [{phase}] {count:,}" for (category, phase), count in counts)
+    size = f"{count_text(source.events, 'event')}, {bytes_text(source.bytes_read)} of JSON"
+    return [
+        f"- {code(source.path, cell=False)}: {size}, resolution {duration(source.time_resolution_ns)}",
+        f"  - writer: {escape(source.writer or 'unknown')}",
+        f"  - versions: {escape(versions)}",
+        f"  - categories: {escape(categories or 'none')}",
+        "",
+    ]
+
+
+def _table(headings: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lay out a table with a side (l or r) for each column, and a blank line after it; nothing if it has no rows."""
+    body = [f"| {' | '.join(row)} |" for row in rows]
+    if not body:
+        return []
+    rule = " | ".join("---:" if side == "r" else "---" for side in sides)
+    return [f"| {' | '.join(headings)} |", f"| {rule} |", *body, ""]

@@ -1,0 +1,77 @@
+"""Which renderer writes which report.
+
+A renderer is a plain function ``(result, page) -> text``. The table names them by module, so that JSON output never
+imports what only a terminal needs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from traceaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from traceaudit.model.results import Inspection, KernelReport, Reconciliation
+    from traceaudit.model.results.roofline import Roofline
+
+__all__ = ["PLAIN_PAGE", "RENDERERS", "Page", "Renderer", "Result", "formats_of", "render"]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a report is written on: columns, and whether colour shows."""
+
+    width: int = 100
+    color: bool = False
+
+
+PLAIN_PAGE = Page()
+"""What a pipe or a file gets: 100 columns without colour."""
+
+
+Result: TypeAlias = "Reconciliation | KernelReport | Inspection | Roofline"
+Renderer = Callable[[Result, Page], str]
+
+RENDERERS: dict[tuple[str, str], str] = {
+    ("reconcile", "table"): "traceaudit.report.terminal.reconcile",
+    ("reconcile", "json"): "traceaudit.report.jsondoc",
+    ("reconcile", "markdown"): "traceaudit.report.markdown",
+    ("reconcile", "csv"): "traceaudit.report.csvtable",
+    ("kernels", "table"): "traceaudit.report.terminal.kernels",
+    ("kernels", "json"): "traceaudit.report.jsondoc",
+    ("kernels", "markdown"): "traceaudit.report.markdown",
+    ("kernels", "csv"): "traceaudit.report.csvtable",
+    ("inspect", "table"): "traceaudit.report.terminal.inspect",
+    ("inspect", "json"): "traceaudit.report.jsondoc",
+    ("inspect", "markdown"): "traceaudit.report.markdown",
+    ("roofline", "table"): "traceaudit.report.roofline_table",
+    ("roofline", "json"): "traceaudit.report.roofline_json",
+    ("roofline", "markdown"): "traceaudit.report.roofline_markdown",
+}
+
+
+def formats_of(command: str) -> tuple[str, ...]:
+    """Return the formats that a command can be written in.
+
+    Examples
+    --------
+    >>> formats_of("inspect")
+    ('table', 'json', 'markdown')
+    """
+    return tuple(format_ for known, format_ in RENDERERS if known == command)
+
+
+def render(command: str, format_: str, result: Result, page: Page = PLAIN_PAGE) -> str:
+    """Write a result as text that ends with a newline.
+
+    Raises
+    ------
+    UsageError
+        If the command has no report of that format.
+    """
+    module = RENDERERS.get((command, format_))
+    if module is None:
+        raise UsageError(f"{command} has no {format_} report", hint=f"take one of {', '.join(formats_of(command))}")
+    renderer = cast("Renderer", getattr(import_module(module), command))
+    return renderer(result, page)

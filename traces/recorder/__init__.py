@@ -1,0 +1,1 @@
+"""What records the traces in this folder: a decoder, its loops, kernels with known work."""
