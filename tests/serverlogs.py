@@ -1,13 +1,13 @@
 """Writes server logs line by line, in the shape of each engine and version."""
 
 import gzip
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from traceaudit.analyses.serverlog.analysis import serverlog
 from traceaudit.ingest.serverlog.reader import read_server_log
 from traceaudit.model.serverlines import ServerLogOptions
 
-START = datetime(2026, 1, 2, 3, 4, 5)
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def stamp(second):
@@ -44,7 +44,8 @@ def trtllm(number, scheduled, *, rank=0, device="11.2345", requests="8/8", conte
     """Write an iteration line of TensorRT-LLM in its newer form; `device` is the time of the iteration before."""
     device = device if device == "N/A" else f"{device}ms"
     return (
-        f"[01/02/2026-03:04:05] [TRT-LLM] [I] [_torch][RANK {rank}] iter = {number}, global_rank = {rank}, rank = {rank}, "
+        f"[01/02/2026-03:04:05] [TRT-LLM] [I] [_torch][RANK {rank}] iter = {number}, global_rank = {rank}, "
+        f"rank = {rank}, "
         f"num_scheduled_requests = {scheduled}, kv_cache_util = 0.013, currank_total_requests = {requests}, "
         f"host_step_time = 12.3456ms, prev_device_step_time = {device}, "
         f"timestamp = {stamp(number // 80 if second is None else second)}, states = {{'num_ctx_requests': {context}, "

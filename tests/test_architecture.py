@@ -134,7 +134,7 @@ def test_reports_come_without_heavy_imports():
         "import sys\n"
         "from traceaudit.cli.main import main\n"
         "main(sys.argv[1:])\n"
-        f"sys.exit(', '.join(name for name in {HEAVY} if name in sys.modules))"
+        f"sys.exit(', '.join(name for name in {HEAVY} if name in sys.modules) or None)"
     )
     trace = ROOT / "traces" / "eager-decode.json.gz"
     done = subprocess.run([sys.executable, "-c", code, "reconcile", trace], capture_output=True, text=True, check=False)

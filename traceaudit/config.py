@@ -10,11 +10,11 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from traceaudit.errors import UsageError
-from traceaudit.model.options import ReconcileOptions, Selection, StepOptions
+from traceaudit.model.options import ReconcileOptions, Selection, Speedup, StepOptions, WhatIfOptions
 from traceaudit.model.results import Wall
 from traceaudit.units import NS_PER_MS, NS_PER_S
 
-__all__ = ["SelectionFlags", "StepFlags", "WallFlags", "reconcile_options", "wall_of"]
+__all__ = ["SelectionFlags", "StepFlags", "WallFlags", "reconcile_options", "wall_of", "whatif_options"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,42 @@ def reconcile_options(
         selection=_selection(selection),
         scheduler=_pattern("--scheduler", scheduler),
     )
+
+
+def whatif_options(
+    base: ReconcileOptions, *, speedups: tuple[str, ...], remove_gaps: bool, graph_replay: bool
+) -> WhatIfOptions:
+    """Turn the changes that were asked for into options.
+
+    Raises
+    ------
+    UsageError
+        If a speed-up is not ``REGEX=FACTOR`` with a positive factor, ``2x``, ``1.5`` or ``inf``.
+
+    Examples
+    --------
+    >>> whatif_options(ReconcileOptions(), speedups=("gemm=2x",), remove_gaps=False, graph_replay=False).speedups[
+    ...     0
+    ... ].factor
+    2.0
+    """
+    return WhatIfOptions(base, tuple(_speedup(text) for text in speedups), remove_gaps, graph_replay)
+
+
+def _speedup(text: str) -> Speedup:
+    pattern, equals, factor = text.rpartition("=")
+    hint = "write REGEX=FACTOR, for example --speedup 'attention=2x' or --speedup 'schedule=inf'"
+    if not equals or not pattern:
+        raise UsageError(f"--speedup {text!r} has no factor", hint=hint)
+    try:
+        value = float(factor.strip().removesuffix("x"))
+    except ValueError:
+        value = 0.0
+    if not value > 0:
+        raise UsageError(f"--speedup {text!r} has no positive factor: {factor!r}", hint=hint)
+    compiled = _pattern("--speedup", pattern)
+    assert compiled is not None  # noqa: S101  (the pattern is not empty)
+    return Speedup(text, compiled, value)
 
 
 def wall_of(flags: WallFlags) -> Wall | None:

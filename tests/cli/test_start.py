@@ -2,8 +2,19 @@
 
 import subprocess
 import sys
+from pathlib import Path
+
+import samples
 
 HEAVY = {"numpy", "pandas", "networkx", "plotly", "jinja2", "rich", "msgspec"}
+
+
+RUN_ON_SAMPLES = """
+import samples, traceaudit.audit
+traceaudit.audit.reconcile = lambda *args, **kwargs: samples.graph_decode()
+from traceaudit.cli.main import main
+assert main(["reconcile", "a.json", "--rank", "0", "--format", "table", "--wall-ms", "3"]) == 0
+"""
 
 
 def modules_after(code):
@@ -15,6 +26,12 @@ def modules_after(code):
 def test_help_imports_nothing_heavy():
     assert not HEAVY & modules_after("from traceaudit.cli.main import main; main(['--help'])")
     assert not HEAVY & modules_after("from traceaudit.cli.main import main; main(['reconcile', '--help'])")
+
+
+def test_a_command_imports_no_more_than_it_needs():
+    loaded = modules_after(f"sys.path.insert(0, {str(Path(samples.__file__).parent)!r})\n{RUN_ON_SAMPLES}")
+    assert "numpy" in loaded
+    assert not {"pandas", "networkx", "plotly", "jinja2", "rich.console", "pydantic"} & loaded
 
 
 def test_one_command_loads_no_other():

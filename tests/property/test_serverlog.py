@@ -1,6 +1,7 @@
 """Properties of the server log's reader and analysis."""
 
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import serverlogs
@@ -24,7 +25,7 @@ REAL = [
     serverlogs.trtllm(3, 8),
     "[2026-01-02 03:04:00] server_args=ServerArgs(tp_size=8, dp_size=8, max_running_requests=128)",
     "(APIServer pid=1) INFO 01-02 03:04:05 [m.py:1] SpecDecoding metrics: Mean acceptance length: 2.31",
-    "[2026-01-02 03:04:05 Engine 000] Avg thr (in/out): 1.5 / 310.2 tokens/s, Engine (running/waiting): 8 / 2, KV cache: 1%",
+    "[2026-01-02 03:04:05 DP0] Avg thr (in/out): 1.5 / 310.2 tokens/s, Engine (running/waiting): 8 / 2, KV cache: 1%",
     'vllm:num_requests_running{engine="0"} 8 1767323045000',
     '{"status":"success","data":{"result":[{"metric":{"__name__":"tgi_queue_size"},"values":[[1,"2"]]}]}}',
 ]
@@ -37,18 +38,16 @@ MUTATIONS = st.lists(
 
 
 def outcome(data):
-    """Read and report the bytes; True if they were a log."""
+    """Read and report the bytes; what is no log may end in an error of ours and in nothing else."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "server.log"
         path.write_bytes(data)
         try:
             report = serverlog(read_server_log([str(path)]))
-        except TraceAuditError as exc:
-            assert exc.message
-            return False
+        except TraceAuditError:
+            return
     for write in (as_json, as_markdown, as_table):
         assert write(report).endswith("\n")
-    return True
 
 
 @given(st.binary(max_size=3000))
@@ -68,7 +67,7 @@ def test_damaged_lines_are_a_log_or_an_error_of_ours(lines, mutations):
 @given(st.binary(max_size=400), st.lists(st.integers(0, 400), max_size=8))
 def test_lines_do_not_depend_on_the_blocks(data, cuts):
     edges = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
-    blocks = [data[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    blocks = [data[start:end] for start, end in pairwise(edges)]
     # the first block tells the encoding
     if data[:2] not in {b"\xff\xfe", b"\xfe\xff"}:
         assert list(lines_of(blocks, LineCount())) == list(lines_of([data], LineCount()))

@@ -8,13 +8,24 @@ import numpy.typing as npt
 from traceaudit.model import intervals
 from traceaudit.model.activity import Activity, ThreadActivity
 from traceaudit.model.causes import frame_label, launching_threads
+from traceaudit.model.criticalpath import critical_path
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.occupancy import Owner
-from traceaudit.model.pieces import Pieces, cut
 from traceaudit.model.options import StepOptions
+from traceaudit.model.pieces import Pieces, cut
 from traceaudit.model.results import DeviceAudit
-from traceaudit.model.results.gaps import DeviceGaps, GapRow, HostLedger, HostShare, Limit, ShortGaps
+from traceaudit.model.results.gaps import (
+    CriticalPath,
+    DeviceGaps,
+    GapRow,
+    HostLedger,
+    HostShare,
+    Limit,
+    PathPart,
+    ShortGaps,
+)
 from traceaudit.model.schema import I64, HostCategory
+from traceaudit.model.timeline import timeline_of
 
 __all__ = ["SHORT_GAP_NS", "find_gaps"]
 
@@ -76,6 +87,7 @@ def find_gaps(view: DeviceView, audit: DeviceAudit, steps: StepOptions, *, short
         host=host,
         short=_short(view, pieces, idle, short_ns),
         queue_depth=_queue_depth(view, used),
+        path=_typical_path(view, audit),
     )
 
 
@@ -286,3 +298,17 @@ def _queue_depth(view: DeviceView, used: npt.NDArray[np.bool_]) -> float:
     windows = intervals.union(edge[:-1][used], edge[1:][used])
     waiting = intervals.covered(windows, view.trace.host.start_ns[calls], ops.start_ns[launched[first]])
     return float(waiting.sum()) / max(intervals.measure(windows), 1)
+
+
+def _typical_path(view: DeviceView, audit: DeviceAudit) -> CriticalPath:
+    """Return the critical path of the used step with the median window."""
+    used = sorted((item for item in audit.steps.items if item.used), key=lambda item: item.window_ns)
+    step = used[(len(used) - 1) // 2]
+    timeline = timeline_of(view)
+    sums: dict[tuple[str, str | None], tuple[int, int]] = {}
+    for stretch in critical_path(timeline, step.start_ns, step.start_ns + step.window_ns):
+        key = (stretch.kind.value, timeline.name_of(stretch.node) if stretch.node >= 0 else None)
+        count, time = sums.get(key, (0, 0))
+        sums[key] = (count + 1, time + stretch.end_ns - stretch.start_ns)
+    parts = [PathPart(kind, name, count, time) for (kind, name), (count, time) in sums.items()]
+    return CriticalPath(step.index, step.window_ns, tuple(sorted(parts, key=lambda part: -part.time_ns)))

@@ -1,7 +1,7 @@
 """The ledger of a device: where the steps went, and how that compares with the wall clock."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,6 @@ from traceaudit.model.results import (
     StepItem,
     StepMean,
     Steps,
-    StepSource,
     Wall,
 )
 from traceaudit.model.scheduling import is_scheduling
@@ -240,7 +239,9 @@ def _host_times(
     enqueues = np.array([apis.role_of(name) is apis.ApiRole.LAUNCH for name in names], np.bool_)
     launches = np.flatnonzero(mine & (host.category == HostCategory.API) & enqueues[host.name] & ~blocked)
     sync = _within(view, np.flatnonzero(mine & blocked), windows)
-    after_sync = _drained(view, pieces, used, intervals.union(host.start_ns[mine & blocked], host.end_ns[mine & blocked]))
+    after_sync = _drained(
+        view, pieces, used, intervals.union(host.start_ns[mine & blocked], host.end_ns[mine & blocked])
+    )
     return HostTimes(
         scheduler_ns=intervals.measure(scheduler),
         scheduler_exposed_ns=intervals.measure(intervals.subtract(scheduler, view.occupancy.busy)),

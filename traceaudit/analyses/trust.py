@@ -9,7 +9,7 @@ from traceaudit.model.findings import CODES, Finding, Severity
 from traceaudit.model.occupancy import Owner
 from traceaudit.model.results import DeviceAudit, StepSource
 from traceaudit.model.windows import EARLIER, NONE
-from traceaudit.units import NS_PER_MS
+from traceaudit.model.wording import counted, milliseconds
 
 __all__ = ["doubted", "timeline_findings", "wall_findings"]
 
@@ -40,29 +40,29 @@ def timeline_findings(view: DeviceView, audit: DeviceAudit) -> tuple[Finding, ..
 
 def wall_findings(audit: DeviceAudit) -> tuple[Finding, ...]:
     """Return what the wall clock shows about the profiled run."""
-    step, where = audit.step, {"rank": audit.rank, "device": audit.device}
+    step, rank, device = audit.step, audit.rank, audit.device
     if step.wall_ns is None:
         return ()
     if step.busy_ns > BUSY_TOLERANCE * step.wall_ns:
         message = (
-            f"the device is busy {_ms(step.busy_ns)} a step, the wall says {_ms(step.wall_ns)}: "
+            f"the device is busy {milliseconds(step.busy_ns)} a step, the wall says {milliseconds(step.wall_ns)}: "
             "trace and wall clock do not describe the same run"
         )
         hint = "check that batch, context, clocks and the number of steps behind the wall are those of the trace"
         impact = round(step.busy_ns - step.wall_ns)
-        return (Finding("wall_below_busy", Severity.ERROR, message, hint, impact_ns=impact, **where),)
+        return (Finding("wall_below_busy", Severity.ERROR, message, hint, impact_ns=impact, rank=rank, device=device),)
     if step.dilation is None or step.dilation <= DILATION_NOTE:
         return ()
     severity = Severity.WARNING if step.dilation > DILATION_WARNING else Severity.INFO
     message = (
-        f"the profiled step takes {_ms(step.window_ns)}, the wall says {_ms(step.wall_ns)}: "
+        f"the profiled step takes {milliseconds(step.window_ns)}, the wall says {milliseconds(step.wall_ns)}: "
         f"{step.dilation:.2f} times as long; idle time is mostly the profiler's own doing"
         if severity is Severity.WARNING
         else f"the profiled step is {100 * (step.dilation - 1):.1f} % longer than the wall's"
     )
     hint = "busy time stands as measured; profile with fewer options (no stacks, no shapes) to see the idle time at full speed"
     impact = round(step.window_ns - step.wall_ns)
-    return (Finding("profiler_dilation", severity, message, hint, impact_ns=impact, **where),)
+    return (Finding("profiler_dilation", severity, message, hint, impact_ns=impact, rank=rank, device=device),)
 
 
 def doubted(findings: tuple[Finding, ...], rank: int, device: int) -> frozenset[str]:
@@ -92,7 +92,7 @@ def _pending(view: DeviceView) -> Finding | None:
     return Finding(
         "idle_while_pending",
         Severity.ERROR if spanned.any() or at_stake else Severity.WARNING,
-        f"{len(pending.op)} ops were queued up to {_ms(float(pending.wait_ns.max()))} before they start on a device that "
+        f"{counted(len(pending.op), 'op')} queued up to {milliseconds(float(pending.wait_ns.max()))} before starting on a device that "
         "shows no op meanwhile" + (", while a blocking call waits for the device" if spanned.any() else ""),
         hint,
         count=len(pending.op),
@@ -100,7 +100,7 @@ def _pending(view: DeviceView) -> Finding | None:
         rank=view.rank,
         device=view.device,
         examples=tuple(
-            f"{view.trace.names[ops.name[pending.op[i]]]} at {_ms(float(start[i]))} waited {_ms(float(pending.wait_ns[i]))}"
+            f"{view.trace.names[ops.name[pending.op[i]]]} at {milliseconds(float(start[i]))} waited {milliseconds(float(pending.wait_ns[i]))}"
             for i in worst
         ),
     )
@@ -110,9 +110,11 @@ def _edge_loss(view: DeviceView) -> Finding | None:
     if not view.windows.starts_pending:
         return None
     lost = int(view.windows.edge_ns[0] - view.marks.start_ns[0])
-    message = f"the first {_ms(lost)} of the first step show no op though its work was queued: the capture lacks what ran before"
+    message = f"the first {milliseconds(lost)} of the first step show no op though its work was queued: the capture lacks what ran before"
     hint = "the first window begins at its first op; start the profiler some steps earlier"
-    return Finding("capture_edge_loss", Severity.WARNING, message, hint, impact_ns=lost, rank=view.rank, device=view.device)
+    return Finding(
+        "capture_edge_loss", Severity.WARNING, message, hint, impact_ns=lost, rank=view.rank, device=view.device
+    )
 
 
 def _outside(view: DeviceView) -> Finding | None:
@@ -122,7 +124,7 @@ def _outside(view: DeviceView) -> Finding | None:
     time = int((view.ops.end_ns - view.ops.start_ns)[outside].sum())
     share = time / max(view.totals.op_time_ns, 1)
     severity = Severity.WARNING if share > NEGLIGIBLE_FRAC else Severity.INFO
-    message = f"{int(outside.sum())} ops ({_ms(time)}) were launched in no step or have no launch row"
+    message = f"{counted(int(outside.sum()), 'op')} ({milliseconds(time)}) launched in no step or without a launch row"
     hint = "their time stays in the accounts of the windows they ran in; they are no step's own"
     count = int(outside.sum())
     return Finding(
@@ -136,9 +138,16 @@ def _earlier(view: DeviceView) -> Finding | None:
         return None
     time = int((view.ops.end_ns - view.ops.start_ns)[earlier].sum())
     count = int(earlier.sum())
-    message = f"{count} ops ({_ms(time)}) are work of steps before the first one"
+    message = f"{counted(count, 'op')} ({milliseconds(time)}) of work launched before the first step"
     return Finding(
-        "ops_outside_steps", Severity.INFO, message, None, count=count, impact_ns=time, rank=view.rank, device=view.device
+        "ops_outside_steps",
+        Severity.INFO,
+        message,
+        None,
+        count=count,
+        impact_ns=time,
+        rank=view.rank,
+        device=view.device,
     )
 
 
@@ -152,19 +161,34 @@ def _uneven(view: DeviceView, audit: DeviceAudit) -> list[Finding]:
         empty = [item for item in items if not item.device_ops]
         if empty:
             time = sum(item.window_ns for item in empty)
-            remarks.append((f"{len(empty)} of {len(items)} steps have no op", len(empty), time))
+            remarks.append((f"{len(empty)} of {counted(len(items), 'step')} without any op", len(empty), time))
         windows = [item.window_ns for item in items]
         if max(windows) > ALMOST_ALL_FRAC * sum(windows):
             share = 100 * max(windows) / sum(windows)
-            remarks.append((f"step {windows.index(max(windows))} of {len(items)} takes {share:.0f} % of all", 1, max(windows)))
+            remarks.append(
+                (f"step {windows.index(max(windows))} of {len(items)} takes {share:.0f} % of all", 1, max(windows))
+            )
         duration = view.ops.end_ns - view.ops.start_ns
         if duration.max() > ALMOST_ALL_FRAC * duration.sum():
             name = view.trace.names[view.ops.name[int(duration.argmax())]]
-            remarks.append((f"one op, {name}, takes {100 * duration.max() / duration.sum():.0f} % of op time", 1, int(duration.max())))
+            remarks.append(
+                (
+                    f"one op, {name}, takes {100 * duration.max() / duration.sum():.0f} % of op time",
+                    1,
+                    int(duration.max()),
+                )
+            )
     hint = "look at the table of steps, and name one with --step"
     return [
         Finding(
-            "steps_uneven", Severity.WARNING, text, hint, count=count, impact_ns=time, rank=view.rank, device=view.device
+            "steps_uneven",
+            Severity.WARNING,
+            text,
+            hint,
+            count=count,
+            impact_ns=time,
+            rank=view.rank,
+            device=view.device,
         )
         for text, count, time in remarks
     ]
@@ -181,8 +205,10 @@ def _startup(view: DeviceView, audit: DeviceAudit) -> list[tuple[str, int, int]]
     longest = int((inside.end - inside.start).max(initial=0))
     if longest <= audit.step.window_ns:
         return []
-    return [(f"a gap of {_ms(longest)} is longer than a mean step ({_ms(audit.step.window_ns)})", 1, longest)]
-
-
-def _ms(time_ns: float) -> str:
-    return f"{time_ns / NS_PER_MS:.3f} ms"
+    return [
+        (
+            f"a gap of {milliseconds(longest)} is longer than a mean step ({milliseconds(audit.step.window_ns)})",
+            1,
+            longest,
+        )
+    ]

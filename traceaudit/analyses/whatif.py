@@ -63,7 +63,11 @@ def predict(view: DeviceView, audit: DeviceAudit, options: WhatIfOptions) -> Dev
         )
     change = _change(plan, options)
     wall = audit.step.wall_ns
-    models = [as_profiled(plan, wall)] if wall is None else [by_row(plan, wall), by_factor(plan, wall), as_profiled(plan, wall)]
+    models = (
+        [as_profiled(plan, wall)]
+        if wall is None
+        else [by_row(plan, wall), by_factor(plan, wall), as_profiled(plan, wall)]
+    )
     steps = [_predicted(plan, model, change, options) for model in models]
     baseline = float(wall) if wall is not None else _time(plan, models[0].costs) + models[0].rest_ns
     removed = _op_time(plan, 1 - change.op_factor)
@@ -146,7 +150,9 @@ def _host_savings(plan: Plan, rows: I64, share: float) -> tuple[F64, F64]:
     )
     tails = np.flatnonzero(plan.node_type[plan.tail_source] != NodeType.OP)
     since = timeline.end_ns[plan.node[plan.tail_source[tails]]]
-    lag_saving[len(plan.edge_lag_ns) + tails] = share * intervals.covered(covered, since, since + plan.tail_lag_ns[tails])
+    lag_saving[len(plan.edge_lag_ns) + tails] = share * intervals.covered(
+        covered, since, since + plan.tail_lag_ns[tails]
+    )
     first = np.flatnonzero(np.diff(plan.edge_first) == 0)
     if len(first):  # host time before the first call of the plan moves the first call
         head = intervals.covered(covered, np.array([plan.start_ns]), np.array([timeline.start_ns[plan.node[first[0]]]]))
@@ -249,7 +255,9 @@ def _reasons(
     """Say what was assumed, and why prediction and naive bound differ."""
     reasons = []
     if audit.step.wall_ns is None:
-        reasons.append("no wall given: the profiled step is the baseline, and the host is as slow as the profiler made it")
+        reasons.append(
+            "no wall given: the profiled step is the baseline, and the host is as slow as the profiler made it"
+        )
     else:
         reasons.append("the host runs at full speed: " + "; or ".join(model.name for model in models))
     if predicted - naive > DIFFERS_FRAC * baseline:

@@ -21,7 +21,7 @@ __all__ = ["Output", "deliver", "page_of", "write_file", "write_stderr"]
 STDOUT = "-"
 ENDINGS = {".json": Format.JSON, ".md": Format.MARKDOWN, ".markdown": Format.MARKDOWN, ".csv": Format.CSV}
 WIDEST, NARROWEST, DEFAULT_WIDTH = 120, 72, 100
-ASCII = {**str.maketrans("█▉▊▋▌▍▎▏░╌◂µ…—", "########:-<u~-"), ord("±"): "+-"}
+ASCII: dict[int, str] = dict(zip(map(ord, "█▉▊▋▌▍▎▏░╌◂µ…—"), "########:-<u~-", strict=True)) | {ord("±"): "+-"}
 """Stand-ins for output that knows ASCII only."""
 
 

@@ -43,7 +43,7 @@ def serverlog(
     output: opt.OutputFile = None,
     strict: Strict = False,
     quiet: opt.Quiet = False,
-    debug: opt.Debug = False,
+    debug: opt.Debug = False,  # noqa: ARG001  (the error boundary looks for it)
 ) -> None:
     """Did the server run what you think it ran? Batch, step time, and what holds the batch down."""
     from traceaudit import audit

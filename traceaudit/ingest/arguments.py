@@ -123,19 +123,19 @@ def details(rows: Sequence[Row]) -> list[bytes]:
         decoded = _DETAILS.decode(b"[" + b",".join([row.args for row in rows]) + b"]")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         decoded = [_one_details(row.args) for row in rows]
-    lines: list[bytes] = _ENCODER.encode_lines(decoded).split(_LINE_END)
-    if len(lines) == len(rows) + 1:
-        return lines[:-1]
+    encoded = _ENCODER.encode_lines(decoded)
+    if encoded.count(_LINE_END) == len(rows):
+        return encoded.split(_LINE_END)[:-1]
     # Values printed over several lines hold line ends of their own.
     return list(map(_ENCODER.encode, decoded))
 
 
 def compact(text: bytes) -> bytes:
-    """Return the JSON text without insignificant space, and with what is no UTF-8 replaced.
+    r"""Return the JSON text without insignificant space, and with what is no UTF-8 replaced.
 
     Examples
     --------
-    >>> compact(b'{"a": [1,\\n 2]}')
+    >>> compact(b'{"a": [1,\n 2]}')
     b'{"a":[1,2]}'
     """
     return msgspec.json.format(text.decode("utf-8", "replace").encode(), indent=-1)

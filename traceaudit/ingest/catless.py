@@ -55,10 +55,16 @@ class _Kept:
 
 
 class Catless:
-    """Collects rows without a category, names of processes, and flows."""
+    """Collects rows without a category, names of processes, and flows.
+
+    Attributes
+    ----------
+    features
+        Whose processes were seen: ``legacy``, ``RPD``, ``Ascend`` or ``XLA``.
+    """
 
     def __init__(self) -> None:
-        self.is_xla = False
+        self.features: set[str] = set()
         self._rows: list[_Kept] = []
         self._processes: dict[str, str] = {}
         self._threads: dict[_Place, str] = {}
@@ -121,12 +127,19 @@ class Catless:
             return
         if row.name == "process_name":
             self._processes[str(row.pid)] = name
-            self.is_xla |= bool(_XLA_PROCESS.match(name))
+            if _XLA_PROCESS.match(name):
+                self.features.add("XLA")
         elif row.name == "thread_name":
             self._threads[_place(row)] = name
 
     def _role(self, kept: _Kept) -> Role | None:
         process = self._processes.get(str(kept.row.pid), "")
+        if kept.row.pid == _LEGACY_HOST:
+            self.features.add("legacy")
+        elif process in {"Python", "CANN", "Ascend Hardware"}:
+            self.features.add("Ascend")
+        elif _RPD_GPU.match(process):
+            self.features.add("RPD")
         if kept.row.pid == _LEGACY_HOST or process == "Python":
             return Role(Part.HOST, HostCategory.CPU_OP)
         if process == "CANN":
@@ -155,21 +168,21 @@ class Catless:
             found = ops_at.get((place, time))
             if begin is None or not found:
                 continue
-            call = _call_at(calls_of[begin[0]], starts.get(begin[0], []), begin[1])
-            if call is None:
+            launching = _call_at(calls_of[begin[0]], starts.get(begin[0], []), begin[1])
+            if launching is None:
                 continue
-            if not call.link:
+            if not launching.link:
                 links += 1
-                call.link = links
-            found.pop().link = call.link
+                launching.link = links
+            found.pop().link = launching.link
 
 
 def _call_at(calls: Sequence[_Kept], starts: Sequence[int], time: int) -> _Kept | None:
     """Return the call in which a flow begins."""
     last = bisect_right(starts, time + _RPD_SLACK_NS)
     # RPD puts the begin of the flow of a very short call before the call itself.
-    nearby = calls[max(0, last - _LOOK_BACK) : last + 1]
-    for call in reversed(nearby):
+    nearby = calls[max(0, last - _LOOK_BACK) : bisect_right(starts, time + _RPD_LEAD_NS + _RPD_SLACK_NS)]
+    for call in nearby[::-1]:
         if abs(call.end - _RPD_LEAD_NS - time) <= _RPD_SLACK_NS or call.start == time:
             return call
     return next((call for call in reversed(calls[max(0, last - _LOOK_BACK) : last]) if call.end >= time), None)

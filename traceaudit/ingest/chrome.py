@@ -161,9 +161,7 @@ def _check_row_size(text: bytes, place: int, source: Source, limits: Limits) -> 
         )
 
 
-def _read_tail(
-    text: bytes, place: int, source: Source, limits: Limits, document: Document, *, at_end: bool
-) -> None:
+def _read_tail(text: bytes, place: int, source: Source, limits: Limits, document: Document, *, at_end: bool) -> None:
     pieces = [text]
     size = len(text)
     while not at_end and size <= limits.max_metadata_bytes and (chunk := source.read(limits.block_bytes)):

@@ -52,7 +52,9 @@ def keep_rows(
 ) -> tuple[_Mask | None, Rejected]:
     """Return which rows to keep (None for all), and the count of the others."""
     if center is None or not len(start):
-        return (None, Rejected()) if not len(start) else (np.zeros(len(start), bool), Rejected(without_times=len(start)))
+        return (
+            (None, Rejected()) if not len(start) else (np.zeros(len(start), bool), Rejected(without_times=len(start)))
+        )
     low, high = center - ABSURD_NS, center + ABSURD_NS
     length = end - start
     fine = (start >= low) & (start <= high) & (length >= 0) & (length <= ABSURD_NS)

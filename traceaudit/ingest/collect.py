@@ -44,7 +44,7 @@ class Codes(dict[Any, int]):
     """Gives each new key the next number."""
 
     def __missing__(self, key: object) -> int:
-        """Number a key that was not seen before."""
+        """Give a new key the next number."""
         code = self[key] = len(self)
         return code
 
@@ -57,7 +57,7 @@ class DetailCodes(dict[bytes, int]):
         self.texts = Codes({b"{}": 0})
 
     def __missing__(self, written: bytes) -> int:
-        """Number a text that was not seen before."""
+        """Give a new text the number of its compact form."""
         code = self[written] = self.texts[compact(written)]
         return code
 
@@ -67,14 +67,11 @@ class Pieces:
 
     def __init__(self) -> None:
         self._columns: dict[str, list[npt.NDArray[Any]]] = defaultdict(list)
-        self.rows = 0
 
     def add(self, **columns: npt.NDArray[Any]) -> None:
         """Append one block; every block has the same columns."""
         for name, column in columns.items():
             self._columns[name].append(column)
-            size = len(column)
-        self.rows += size
 
     def take(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return a column in one piece, and forget its pieces."""
@@ -104,7 +101,7 @@ class Collector:
     window_end
         Time of ``Record Window End``, None without one.
     features
-        What else tells writers apart.
+        What else tells writers apart: see `writers`.
     """
 
     def __init__(self, limits: Limits, path: str) -> None:
@@ -161,6 +158,7 @@ class Collector:
         self._linked_by_flows = True
         for role, rows in self.catless.resolve():
             self._add_rows(role, rows, Block(rows, b"[]"))
+        self.features |= self.catless.features
 
     def _count(self, category: str | None, rows: Sequence[Row]) -> int:
         """Count rows by category and phase; return how many are a begin or an end."""
@@ -188,6 +186,7 @@ class Collector:
             if row.ph == "i" and row.name == _WINDOW_END:
                 times, _ = to_ns([row.ts], lambda row=row: block.time_texts([row], "ts"))  # type: ignore[misc]
                 self.window_end = None if times[0] == MISSING else int(times[0])
+                self.features.add("window end")
         self.catless.add([row for row in rows if row.ph in {"X", "M"}])
 
     def _add_rows(self, role: Role, rows: list[Row], block: Block) -> None:
@@ -250,6 +249,8 @@ class Collector:
         self, op_type: int, rows: Sequence[Row], start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
     ) -> None:
         args = device_args(rows)
+        if any(item.ascend_stream is not None for item in args):
+            self.features.add("Ascend")
         grid, block = _triples([item.grid for item in args]), _triples([item.block for item in args])
         self.device.add(
             start=start,
@@ -272,9 +273,7 @@ class Collector:
             ),
         )
 
-    def _add_sync(
-        self, rows: Sequence[Row], start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
-    ) -> None:
+    def _add_sync(self, rows: Sequence[Row], start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> None:
         args = sync_args(rows)
         self.sync.add(
             start=start,
@@ -324,7 +323,7 @@ def _by_category(rows: Sequence[Row]) -> Iterator[tuple[str | None, list[Row]]]:
     yield from buckets.items()
 
 
-def _coded(codes: Codes, keys: Any, size: int) -> npt.NDArray[np.int32]:  # noqa: ANN401  (an iterable of any keys)
+def _coded(codes: dict[Any, int], keys: Any, size: int) -> npt.NDArray[np.int32]:  # noqa: ANN401  (an iterable of any keys)
     look_up: Callable[[Any], int] = codes.__getitem__
     return np.fromiter(map(look_up, keys), np.int32, size)
 
@@ -342,7 +341,9 @@ def _int32(values: Sequence[int]) -> npt.NDArray[np.int32]:
 
 def _triples(values: Sequence[list[int] | None]) -> npt.NDArray[np.int32]:
     try:
-        return np.clip(np.array(values, dtype=np.int64).reshape(len(values), 3), -1, np.iinfo(np.int32).max).astype(np.int32)
+        return np.clip(np.array(values, dtype=np.int64).reshape(len(values), 3), -1, np.iinfo(np.int32).max).astype(
+            np.int32
+        )
     except (TypeError, ValueError, OverflowError):
         padded = [([*value, 1, 1, 1] if value else [-1] * 3)[:3] for value in values]
         return _int32([number for value in padded for number in value]).reshape(len(values), 3)

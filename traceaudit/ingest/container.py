@@ -167,7 +167,7 @@ class _Gzip:
                 return b""
             try:
                 data: bytes = self._member.decompress(self._input, size)
-            except IsalError as exc:
+            except IsalError as exc:  # type: ignore[misc]  # isal has no types
                 data = self._salvage()
                 self._end(f"the gzip stream is damaged ({str(exc).removeprefix('Error ')})")
                 return data
@@ -246,7 +246,9 @@ def _open(path: str) -> Any:  # noqa: ANN401  (a binary file of any kind)
     except (FileNotFoundError, NotADirectoryError) as exc:
         raise TraceNotFoundError("no such file", where=path, hint="check the path") from exc
     except IsADirectoryError as exc:
-        raise TraceError("is a folder, not a file", where=path, hint="give one file of it, or locate() its traces") from exc
+        raise TraceError(
+            "is a folder, not a file", where=path, hint="give one file of it, or locate() its traces"
+        ) from exc
     except (OSError, ValueError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
         raise TraceError(f"cannot be opened: {reason.lower()}", where=path) from exc

@@ -19,10 +19,7 @@ def list_devices(keys: TopKeys, ops: DeviceOps, ranks: tuple[int, ...]) -> tuple
     names = {device.name for device in keys.devices}
     shared = names.pop() if len(names) == 1 else None
     used = sorted(set(zip(ops.rank.tolist(), ops.device.tolist(), strict=True)))
-    if len(ranks) > 1:
-        places = used
-    else:
-        places = sorted({*used, *((ranks[0], number) for number in listed)})
+    places = used if len(ranks) > 1 else sorted({*used, *((ranks[0], number) for number in listed)})
     return tuple(_info(rank, number, listed.get(number), shared) for rank, number in places)
 
 

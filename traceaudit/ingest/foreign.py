@@ -74,11 +74,11 @@ def refuse_without_rows(text: bytes, source: Source) -> NoReturn:
 
 
 def place_in(text: bytes, position: int | None, offset: int = 0) -> str:
-    """Return line, column and byte of a position, in words.
+    r"""Return line, column and byte of a position, in words.
 
     Examples
     --------
-    >>> place_in(b"{\\n  x", 4)
+    >>> place_in(b"{\n  x", 4)
     'line 2, column 3 (byte 4)'
     """
     if position is None:

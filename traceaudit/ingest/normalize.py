@@ -255,8 +255,8 @@ def _kinds(
 
 def _plain_table(table: type[Any], columns: _Columns, ranks: npt.NDArray[np.int32]) -> Any:  # noqa: ANN401
     order = np.lexsort((columns["end"], columns["start"]))
-    named = {"start_ns": columns["start"], "end_ns": columns["end"], "rank": ranks[columns["process"]]}
-    return table(**{item.name: named.get(item.name, columns.get(item.name))[order] for item in fields(table)})
+    named = {**columns, "start_ns": columns["start"], "end_ns": columns["end"], "rank": ranks[columns["process"]]}
+    return table(**{item.name: named[item.name][order] for item in fields(table)})
 
 
 def _collectives(codes: Codes) -> Collectives:

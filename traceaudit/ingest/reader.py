@@ -27,7 +27,9 @@ _EPOCH_SIZED_NS = 10**17
 """1973. Times counted from a base or from the start of the process stay below, times since 1970 are above."""
 
 
-def read(path: str, *, limits: Limits | None = None, progress: Progress | None = None, rank: int | None = None) -> Trace:
+def read(
+    path: str, *, limits: Limits | None = None, progress: Progress | None = None, rank: int | None = None
+) -> Trace:
     """Read one trace file.
 
     Parameters
@@ -72,7 +74,8 @@ def read(path: str, *, limits: Limits | None = None, progress: Progress | None =
         default_rank = next(known for known in (keys.rank, rank, rank_in_name(path), 0) if known is not None)
         tables = build_tables(collected, default_rank)
         _refuse_foreign(tables, keys, collected, path)
-        checked = check_tables(tables, collected)
+        window_end = None if collected.window_end is None else collected.window_end - tables.zero_ns
+        checked = check_tables(tables, window_end_ns=window_end, resolution_ns=1 if collected.decimals else NS_PER_US)
         return _trace(source, document, collected, keys, tables, checked)
     finally:
         source.close()
@@ -95,7 +98,7 @@ def _refuse_foreign(tables: Tables, keys: TopKeys, collected: Collector, path: s
         return
     if collected.features & {"window end", "empty span"} or "schemaVersion" in keys.present:
         return
-    if collected.catless.is_xla:
+    if "XLA" in collected.features:
         what = "a trace of XLA (JAX, TensorBoard), not of the PyTorch profiler"
     elif collected.events:
         what = f"{collected.events} events, but none that the PyTorch profiler writes"
@@ -107,7 +110,11 @@ def _refuse_foreign(tables: Tables, keys: TopKeys, collected: Collector, path: s
 def _trace(
     source: Source, document: Document, collected: Collector, keys: TopKeys, tables: Tables, checked: Checked
 ) -> Trace:
-    features = frozenset(collected.features | ({"decimals"} if collected.decimals else set()))
+    features = set(collected.features)
+    if collected.decimals:
+        features.add("decimals")
+    if len(tables.ranks) > 1:
+        features.add("merged ranks")
     origin = tables.zero_ns if tables.zero_ns >= _EPOCH_SIZED_NS else None
     if origin is None and keys.base_ns is not None:
         origin = keys.base_ns + tables.zero_ns
@@ -116,7 +123,7 @@ def _trace(
             path=source.path,
             events=collected.events,
             bytes_read=source.bytes_read,
-            writer=name_writer(keys, collected.categories, features, is_array=document.is_array),
+            writer=name_writer(keys, collected.categories, frozenset(features), is_array=document.is_array),
             time_resolution_ns=1 if collected.decimals else NS_PER_US,
             origin_ns=origin,
             categories=dict(sorted(collected.categories.items())),

@@ -21,8 +21,11 @@ _WORD = re.compile(
 _BOOLEAN = re.compile(rb"(?<![\w.+-])(?:True|False)(?!\w)")
 _MISSING_VALUE = re.compile(rb"(:\s*)(?=[,}\]])")
 _EXTRA_COMMA = re.compile(rb",(?=\s*[,}\]])")
-_OPENS_BEFORE = b"{[,:"
-_CLOSES = re.compile(rb'\s*(?:[}\]]|:|,\s*(?:["{\[]|-?\d|true|false|null|[}\]])|\Z)')
+_MARK = re.compile(rb'\\.|["{}\[\]]', re.DOTALL)
+_OBJECT = ord("{")
+_ENDS_KEY = re.compile(rb"\s*:")
+_ENDS_IN_OBJECT = re.compile(rb'\s*(?:\}|,\s*\}|,\s*"[^"\\]*"\s*:|\Z)')
+_ENDS_IN_LIST = re.compile(rb'\s*(?:\]|,\s*(?:["{\[\]]|-?\d|true|false|null)|\Z)')
 
 Stage = Callable[[bytes], tuple[bytes, int]]
 
@@ -125,21 +128,25 @@ def _double_backslashes(text: bytes) -> tuple[bytes, int]:
 
 
 def _escape_inner_quotes(text: bytes) -> tuple[bytes, int]:
-    """Escape the quotes that cannot open or close a string by what stands around them."""
-    quotes = [match.start() for match in re.finditer(rb'(?<!\\)(?:\\\\)*"', text)]
-    quotes = [text.index(b'"', start) for start in quotes]
+    """Escape the quotes in strings that cannot end them, by what follows."""
     inner: list[int] = []
-    opened = False
-    for place in quotes:
-        if opened:
-            if _CLOSES.match(text, place + 1):
-                opened = False
-            else:
-                inner.append(place)
-        elif text[:place].rstrip()[-1:] in _OPENS_BEFORE:
-            opened = True
-    if not inner:
-        return text, 0
+    containers: list[int] = []
+    ends: re.Pattern[bytes] | None = None
+    for match in _MARK.finditer(text):
+        mark = match.group()
+        if ends is not None:
+            if mark == b'"':
+                if ends.match(text, match.end()):
+                    ends = None
+                else:
+                    inner.append(match.start())
+        elif mark == b'"':
+            is_key = text[: match.start()].rstrip()[-1:] in (b"{", b",") and containers[-1:] == [_OBJECT]
+            ends = _ENDS_KEY if is_key else _ENDS_IN_OBJECT if containers[-1:] == [_OBJECT] else _ENDS_IN_LIST
+        elif mark in (b"{", b"["):
+            containers.append(mark[0])
+        elif mark in (b"}", b"]") and containers:
+            containers.pop()
     pieces = [text[begin:end] for begin, end in pairwise([0, *inner, len(text)])]
     return b"\\".join(pieces), len(inner)
 
@@ -164,9 +171,15 @@ REPAIRS: dict[str, Stage] = {
     "unescaped quotes": _escape_inner_quotes,
 }
 
+_QUOTES_FIRST = ("invalid UTF-8", "unescaped quotes")
+
 # The quotes come last: escaping them is the boldest repair. Where they are the trouble, all that depends on knowing
 # what is a string and what is not went wrong, so the second order begins with them.
 _ORDERS = (
     tuple(REPAIRS),
-    ("invalid UTF-8", "unescaped quotes", *(name for name in REPAIRS if name not in {"invalid UTF-8", "unescaped quotes"})),
+    (
+        "invalid UTF-8",
+        "unescaped quotes",
+        *(name for name in REPAIRS if name not in {"invalid UTF-8", "unescaped quotes"}),
+    ),
 )

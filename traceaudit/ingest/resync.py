@@ -103,8 +103,8 @@ class _Resync:
     def _to_next_row(self) -> bool:
         """Go to the next byte that is neither space nor comma; whether there is one."""
         text, commas = self._text, 0
-        while self._place < len(text) and (text[self._place] in _SPACE or text[self._place] == 0x2C):
-            commas += text[self._place] == 0x2C
+        while self._place < len(text) and (text[self._place] in _SPACE or text[self._place] in b","):
+            commas += text[self._place] in b","
             self._place += 1
         ends = text[self._place : self._place + 1] == b"]"
         extra = commas if ends else commas - 1

@@ -7,6 +7,7 @@ from traceaudit.ingest.topkeys import TopKeys
 __all__ = ["name_writer"]
 
 _OLD_CATEGORIES = frozenset({"Kernel", "Memcpy", "Memset", "Runtime", "Operator"})
+_KINETO_CATEGORIES = _OLD_CATEGORIES | {"kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cpu_op"}
 _OLD_FLOWS = frozenset({"async", "async_gpu", "async_cpu_to_gpu"})
 
 
@@ -29,11 +30,11 @@ def name_writer(
     found = {category for category, _ in categories}
     if "merged ranks" in features:
         return "SGLang's merger of ranks"
-    if "api_op" in found or "RPD process" in features:
+    if "api_op" in found or "RPD" in features:
         return "rpd2tracing (RPD)"
-    if "cpu_to_cuda" in found or "legacy process" in features:
+    if "cpu_to_cuda" in found or "legacy" in features:
         return "PyTorch's profiler before Kineto"
-    if "Ascend process" in features or "Stream Id" in features:
+    if "Ascend" in features:
         return "torch_npu (Ascend)"
     if "graph_event_node" in found:
         return "PyTorch, CUPTI monitor"
@@ -41,7 +42,11 @@ def name_writer(
 
 
 def _kineto(keys: TopKeys, found: set[str], features: frozenset[str], *, is_array: bool) -> str | None:
-    if not ({"schemaVersion", "baseTimeNanoseconds"} & keys.present or "window end" in features or found - {""}):
+    if not (
+        {"schemaVersion", "baseTimeNanoseconds"} & keys.present
+        or "window end" in features
+        or found & _KINETO_CATEGORIES
+    ):
         return None
     if found & _OLD_CATEGORIES:
         era = "PyTorch 1.8 to 1.11"

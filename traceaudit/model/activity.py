@@ -161,9 +161,7 @@ def _activity_of_rows(view: DeviceView) -> I64:
     """Return the activity of each host row by its category and, for calls, its role."""
     trace, host = view.trace, view.trace.host
     by_category = np.array([_OF_CATEGORY[category].number for category in HostCategory], np.int64)
-    by_call = np.array(
-        [_OF_ROLE.get(apis.role_of(name), Activity.OTHER_API).number for name in trace.names], np.int64
-    )
+    by_call = np.array([_OF_ROLE.get(apis.role_of(name), Activity.OTHER_API).number for name in trace.names], np.int64)
     return np.where(host.category == HostCategory.API, by_call[host.name], by_category[host.category])
 
 

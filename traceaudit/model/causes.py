@@ -62,7 +62,8 @@ def blocking_rows(trace: Trace, ops: DeviceOps) -> npt.NDArray[np.bool_]:
     last = np.full(len(host), -1, np.int64)
     np.maximum.at(last, ops.launch[launched], ops.end_ns[launched])
     finished[last >= 0] = last[last >= 0]
-    return blocked | (is_api & (host.end_ns > finished))
+    outlasting: npt.NDArray[np.bool_] = is_api & (host.end_ns > finished)
+    return blocked | outlasting
 
 
 def launching_threads(view: DeviceView, gap: I64) -> I64:
@@ -101,7 +102,9 @@ class CauseCutter:
 
     def cut(self, thread: I64, start_ns: I64, end_ns: I64) -> Causes:
         """Cut disjoint, sorted stretches, each on one thread (-1: no thread is known)."""
-        parts = [self._cut_thread(int(one), np.flatnonzero(thread == one), start_ns, end_ns) for one in np.unique(thread)]
+        parts = [
+            self._cut_thread(int(one), np.flatnonzero(thread == one), start_ns, end_ns) for one in np.unique(thread)
+        ]
         if not parts:
             parts = [_nothing()]
         return Causes(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
@@ -117,8 +120,10 @@ class CauseCutter:
         position = np.searchsorted(open_rows.edge, at, "right") - 1
         top = np.where(position >= 0, open_rows.row[position], -1) if len(open_rows.edge) else np.full(len(at), -1)
         row = np.where(top >= 0, rows[top], -1) if len(rows) else np.full(len(at), -1)
-        label = np.where(row >= 0, self._label[row], np.where(top >= 0, PROFILER, UNRECORDED)) if len(rows) else (
-            np.full(len(at), UNRECORDED)
+        label = (
+            np.where(row >= 0, self._label[row], np.where(top >= 0, PROFILER, UNRECORDED))
+            if len(rows)
+            else (np.full(len(at), UNRECORDED))
         )
         return mine[where[inside]], row.astype(np.int64), label.astype(np.int64), at, until
 

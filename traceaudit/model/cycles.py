@@ -43,8 +43,9 @@ def period_of(codes: I64) -> int | None:
 def anchor_positions(codes: I64, period: int, before_ns: I64) -> I64:
     """Return the positions at which cycles begin.
 
-    Of the codes that occur once a cycle, the one with the longest typical pause before it begins the cycle: engines
-    sample and schedule between steps. If no code occurs once a cycle, cycles are cut at equal lengths.
+    A sequence of whole cycles begins with one. Else, of the codes that occur once a cycle, the one with the longest
+    typical pause before it begins the cycle: engines sample and schedule between steps. If no code occurs once a cycle,
+    cycles are cut at equal lengths.
 
     Parameters
     ----------
@@ -55,6 +56,8 @@ def anchor_positions(codes: I64, period: int, before_ns: I64) -> I64:
     before_ns
         Pause before each element, ns.
     """
+    if len(codes) % period == 0:
+        return np.arange(0, len(codes), period, dtype=np.int64)
     values, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
     cycles = len(codes) / period
     once = np.flatnonzero(np.abs(counts - cycles) <= 1)

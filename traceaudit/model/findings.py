@@ -52,8 +52,12 @@ CODES: dict[str, Code] = {
     "graph_replay_uneven": Code(
         "launches of one graph have no rows, or other rows than their siblings", about_trace=True
     ),
-    "idle_while_pending": Code("work was queued while the device shows no op: rows were cut away", about_trace=True, doubts=_IDLE | {"busy_ns"}),
-    "impossible_overlap": Code("an op overruns the next on its queue and the capture's end", about_trace=True, doubts=_LOST),
+    "idle_while_pending": Code(
+        "work was queued while the device shows no op: rows were cut away", about_trace=True, doubts=_IDLE | {"busy_ns"}
+    ),
+    "impossible_overlap": Code(
+        "an op overruns the next on its queue and the capture's end", about_trace=True, doubts=_LOST
+    ),
     "clock_skew": Code("ops start before their launch", about_trace=True, doubts=_SPLIT),
     "zero_duration": Code("device ops of no duration", about_trace=True),
     "negative_duration": Code("rows that end before they start; left out", about_trace=True, doubts=_LOST),

@@ -16,7 +16,9 @@ VLLM = re.compile(
     r"execute_(?:(?P<new>\d+)_)?context_(?P<context>\d+)(?:\((?P<context_tokens>[^)]*)\))?"
     r"_generation_(?P<generation>\d+)(?:\((?P<generation_tokens>[^)]*)\))?"
 )
-_TOKENS = re.compile(r"(?:sq)?(\d+)")  # "16", "888_788544" (tokens, then their squares), "sq32sk32785…" (query tokens first)
+_TOKENS = re.compile(
+    r"(?:sq)?(\d+)"
+)  # "16", "888_788544" (tokens, then their squares), "sq32sk32785…" (query tokens first)
 NAMED_SOURCES = (StepSource.PROFILER_STEP, StepSource.SGLANG, StepSource.VLLM)
 """Sources recognised by a marker's name, in the order in which they are tried."""
 

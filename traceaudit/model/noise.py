@@ -3,8 +3,10 @@
 Each step of a run gives one sum per kernel. A run's value is the median of its steps, a side's value the median of its
 runs. The value's variance has two parts.
 
-Between steps: the bootstrap variance of the run's median. It is computed exactly from the order statistics, which is
-what resampling tends to, so there is no seed and no dependence on any order.
+Between steps: the bootstrap variance of the run's median, drawn from the steps of all runs of both sides, each less its
+run's median: a step that took long for reasons of its own then counts in the runs that happen to lack one, too. The
+variance is computed exactly from the order statistics, which is what resampling tends to, so there is no seed and no
+dependence on any order.
 
 Between runs: fresh processes differ by more than their steps do. Bootstrapping three runs would understate that badly,
 so the variance of the runs' medians, pooled over both sides, is combined with a recorded usual value that counts as
@@ -66,13 +68,14 @@ class Prior:
 
 # Measured on an H200 (five fresh processes, one decoder in CUDA graphs): kernels of 20 µs a step and more differ by 0.07
 # to 0.66 % between runs, single launches by up to 120 ns. Collectives wait inside for peers; copies share the host's bus.
+# What the host sets differs by half and more between runs of one eager decoder on a shared machine.
 PRIORS: Mapping[str, Prior] = {
     "compute": Prior(0.005, 120.0, 0.008, 200.0),
     "comm": Prior(0.05, 500.0, 0.10, 1000.0),
     "memcpy": Prior(0.02, 200.0, 0.04, 400.0),
     "memset": Prior(0.02, 200.0, 0.04, 400.0),
     "device": Prior(0.004, 200.0, 0.006, 400.0),
-    "host": Prior(0.05, 5_000.0, 0.10, 10_000.0),
+    "host": Prior(0.02, 5_000.0, 0.50, 50_000.0),
 }
 
 # Variance of the median of n standard normal values; order statistics, beyond the table pi / 2n.
@@ -97,9 +100,9 @@ class SideStatistic:
     value_ns
         Median over runs of the median over steps.
     runs
-        Number of runs.
-    step_variance
-        Bootstrap variance of a run's median, mean over runs.
+        The samples.
+    residuals
+        Distances of steps from their run's median, for runs of more than one step.
     step_sd_ns
         Standard deviation of steps within a run, None with single steps.
     run_squares
@@ -107,8 +110,8 @@ class SideStatistic:
     """
 
     value_ns: float
-    runs: int
-    step_variance: float
+    runs: tuple[RunSamples, ...]
+    residuals: tuple[float, ...]
     step_sd_ns: float | None
     run_squares: float
 
@@ -121,6 +124,8 @@ class Effect:
     ----------
     base_ns, head_ns
         Values of the sides, None where there is none.
+    error_ns
+        Standard error of the difference.
     noise_ns
         Band that decides: a difference inside it may be chance, allowing for all the differences looked at.
     low_ns, high_ns
@@ -133,6 +138,7 @@ class Effect:
 
     base_ns: float | None
     head_ns: float | None
+    error_ns: float
     noise_ns: float
     low_ns: float
     high_ns: float
@@ -172,13 +178,13 @@ def z_of(confidence: float, tests: int) -> float:
 def side_statistic(runs: Sequence[RunSamples]) -> SideStatistic:
     """Reduce the runs of a side to its value and noise."""
     medians = np.array([np.median(run.steps) for run in runs], np.float64)
-    variances = [_median_variance(run) + run.rounding_variance for run in runs]
-    spreads = [float(np.std(run.steps, ddof=1)) for run in runs if len(run.steps) > 1]
+    several = [(run, median) for run, median in zip(runs, medians.tolist(), strict=True) if len(run.steps) > 1]
+    spreads = sorted(float(np.var(run.steps, ddof=1)) for run, _ in several)
     return SideStatistic(
         value_ns=float(np.median(medians)),
-        runs=len(runs),
-        step_variance=float(np.mean(sorted(variances))),
-        step_sd_ns=math.sqrt(float(np.mean(np.square(sorted(spreads))))) if spreads else None,
+        runs=tuple(runs),
+        residuals=tuple(value - median for run, median in several for value in run.steps),
+        step_sd_ns=math.sqrt(float(np.mean(spreads))) if spreads else None,
         run_squares=float(np.square(np.sort(medians) - medians.mean()).sum()),
     )
 
@@ -186,17 +192,19 @@ def side_statistic(runs: Sequence[RunSamples]) -> SideStatistic:
 def compare(base: SideStatistic, head: SideStatistic, prior: Prior, z: float) -> Effect:
     """Return the difference of two sides with its noise."""
     level = (abs(base.value_ns) + abs(head.value_ns)) / 2
-    within = (base.step_variance + head.step_variance) / 2
-    degrees = base.runs + head.runs - 2
+    residuals = np.sort(np.array(base.residuals + head.residuals, np.float64))
+    within = _step_variance(base.runs + head.runs, residuals)
+    degrees = len(base.runs) + len(head.runs) - 2
     squares = base.run_squares + head.run_squares
     variance = _run_variance(prior, level, within, squares, degrees)
-    error = math.sqrt(variance * (median_variance(base.runs) + median_variance(head.runs)))
+    error = math.sqrt(variance * (median_variance(len(base.runs)) + median_variance(len(head.runs))))
     delta = head.value_ns - base.value_ns
     half = NormalDist().inv_cdf((1 + INTERVAL) / 2) * error
     spreads = [side.step_sd_ns for side in (base, head) if side.step_sd_ns is not None]
     return Effect(
         base_ns=base.value_ns,
         head_ns=head.value_ns,
+        error_ns=error,
         noise_ns=z * error,
         low_ns=delta - half,
         high_ns=delta + half,
@@ -207,18 +215,21 @@ def compare(base: SideStatistic, head: SideStatistic, prior: Prior, z: float) ->
 
 def compare_single(side: SideStatistic, prior: Prior, z: float, *, head: bool) -> Effect:
     """Return the difference from nothing: of a kernel that only one side has."""
-    variance = _run_variance(prior, abs(side.value_ns), side.step_variance, side.run_squares, side.runs - 1)
-    error = math.sqrt(variance * median_variance(side.runs))
+    count = len(side.runs)
+    within = _step_variance(side.runs, np.sort(np.array(side.residuals, np.float64)))
+    variance = _run_variance(prior, abs(side.value_ns), within, side.run_squares, count - 1)
+    error = math.sqrt(variance * median_variance(count))
     delta = side.value_ns if head else -side.value_ns
     half = NormalDist().inv_cdf((1 + INTERVAL) / 2) * error
     return Effect(
         base_ns=None if head else side.value_ns,
         head_ns=side.value_ns if head else None,
+        error_ns=error,
         noise_ns=z * error,
         low_ns=delta - half,
         high_ns=delta + half,
         step_sd_ns=side.step_sd_ns,
-        run_sd_ns=math.sqrt(side.run_squares / (side.runs - 1)) if side.runs > 1 else None,
+        run_sd_ns=math.sqrt(side.run_squares / (count - 1)) if count > 1 else None,
     )
 
 
@@ -236,18 +247,23 @@ def _run_variance(prior: Prior, level: float, within: float, squares: float, deg
     return max(blended, squares / degrees)
 
 
-def _median_variance(run: RunSamples) -> float:
-    """Return the bootstrap variance of a run's median; with one step, what its launches' spread makes likely."""
-    values = np.sort(np.array(run.steps, np.float64))
-    if len(values) == 1:
+def _step_variance(runs: Sequence[RunSamples], residuals: F64) -> float:
+    """Return the mean over runs of the bootstrap variance of a run's median, whole-microsecond rounding included."""
+    return float(np.mean(sorted(_median_variance(run, residuals) + run.rounding_variance for run in runs)))
+
+
+def _median_variance(run: RunSamples, residuals: F64) -> float:
+    """Return the bootstrap variance of a run's median; of a single step, what its launches' spread makes likely."""
+    count = len(run.steps)
+    if not len(residuals):
         return run.launch_variance or 0.0
-    if len(values) > EXACT_STEPS:
-        reach = math.sqrt(len(values)) / 2  # one standard deviation of the median's rank
-        middle = (len(values) - 1) / 2
-        low, high = np.interp([middle - reach, middle + reach], np.arange(len(values)), values)
+    if len(residuals) > EXACT_STEPS or count > EXACT_STEPS:
+        reach = len(residuals) / (2 * math.sqrt(count))  # one standard deviation of the median's rank
+        middle = (len(residuals) - 1) / 2
+        low, high = np.interp([middle - reach, middle + reach], np.arange(len(residuals)), residuals)
         return float(((high - low) / 2) ** 2)
     # With an even number the median is the mean of two order statistics, whose variance is at most their mean variance.
-    return float(np.mean([_variance(values, weight) for weight in _middle_weights(len(values))]))
+    return float(np.mean([_variance(residuals, weight) for weight in _middle_weights(len(residuals), count)]))
 
 
 def _variance(values: F64, weight: F64) -> float:
@@ -255,19 +271,19 @@ def _variance(values: F64, weight: F64) -> float:
 
 
 @cache
-def _middle_weights(count: int) -> tuple[F64, ...]:
-    """Return how likely each order statistic is the middle one (or each of the two) of a resample."""
+def _middle_weights(pool: int, count: int) -> tuple[F64, ...]:
+    """Return how likely each of the pooled values is the middle one (or each of the two) of `count` draws."""
     ranks = sorted({(count + 1) // 2, count // 2 + 1})
-    return tuple(_rank_weights(count, rank) for rank in ranks)
+    return tuple(_rank_weights(pool, count, rank) for rank in ranks)
 
 
-def _rank_weights(count: int, rank: int) -> F64:
-    """Return the chance that the rank-th smallest of a resample is each of the sorted values.
+def _rank_weights(pool: int, count: int, rank: int) -> F64:
+    """Return the chance that the rank-th smallest of `count` draws is each of the sorted values.
 
-    It is at most the i-th value when at least `rank` of the `count` draws are among the first i: a binomial tail.
+    It is at most the i-th value when at least `rank` of the draws are among the first i: a binomial tail.
     """
     drawn = np.arange(rank, count + 1)
     ways = np.array([math.comb(count, int(number)) for number in drawn], np.float64)
-    share = np.arange(count + 1)[:, None] / count
+    share = np.arange(pool + 1)[:, None] / pool
     tail = (ways * share**drawn * (1 - share) ** (count - drawn)).sum(axis=1)
     return np.diff(tail)

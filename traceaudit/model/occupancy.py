@@ -98,7 +98,9 @@ def _launch_times(trace: Trace, ops: DeviceOps, rows: I64) -> tuple[I64, I64]:
     return np.where(known, trace.host.start_ns[launch], -1), np.where(known, trace.host.end_ns[launch], -1)
 
 
-def _edges(start_ns: int, end_ns: int, busy: Intervals, compute: Intervals, comm: Intervals, gaps: Gaps, *inner: I64) -> I64:
+def _edges(
+    start_ns: int, end_ns: int, busy: Intervals, compute: Intervals, comm: Intervals, gaps: Gaps, *inner: I64
+) -> I64:
     """Collect every instant at which an owner can change; launch times count inside their own gap only."""
     inside = [times[(times > gaps.start_ns) & (times < gaps.end_ns)] for times in inner]
     return np.unique(np.concatenate(([start_ns, end_ns], *busy, *compute, *comm, *inside))).astype(np.int64)
@@ -135,4 +137,5 @@ def _inside_graph(ops: DeviceOps, gaps: Gaps) -> npt.NDArray[np.bool_]:
     if not both.any():
         return both
     before, after = ops.launch[gaps.before], ops.launch[gaps.after]
-    return both & (before >= 0) & (before == after)
+    inside: npt.NDArray[np.bool_] = both & (before >= 0) & (before == after)
+    return inside

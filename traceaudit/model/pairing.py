@@ -55,7 +55,7 @@ def pair_kernels(base: Side, head: Side) -> Pairing:
     in_base, in_head = _keys_by_label(base, label), _keys_by_label(head, label)
     both = in_base.keys() & in_head.keys()
     lost, found = in_base.keys() - both, in_head.keys() - both
-    replaced = _Replaced(base, head, label, frozenset(lost), frozenset(found)) if lost and found else None
+    replaced = _Replaced(base, head, label, frozenset(lost), frozenset(found)) if lost or found else None
     renamed = replaced.renamed() if replaced is not None else {}
     members, groups = replaced.groups(renamed) if replaced is not None else ({}, ())
     pairs = [Pair(in_base[name], in_head[name], group=members.get(name)) for name in sorted(both)]
@@ -190,9 +190,7 @@ class _Links:
         return name
 
 
-def _typical_sequence(
-    side: Side, label: Callable[[KernelKey], _Label]
-) -> tuple[tuple[_Label, ...], dict[_Label, str]]:
+def _typical_sequence(side: Side, label: Callable[[KernelKey], _Label]) -> tuple[tuple[_Label, ...], dict[_Label, str]]:
     """Return the sequence of the run in the middle of the side's order, as labels, and the kind of each."""
     run: RunSummary = side.runs[(len(side.runs) - 1) // 2]
     kernels: Sequence[KernelSamples] = run.kernels

@@ -129,7 +129,7 @@ def retime(plan: Plan, duration_ns: F64, host_lag_ns: F64) -> float:
         Lag of each edge of the host thread and, behind the edges, of each tail; other edges keep theirs.
     """
     _, end = _forward(plan, duration_ns.tolist(), host_lag_ns.tolist(), plan.delay_ns.tolist())
-    lags = host_lag_ns[len(plan.edge_lag_ns) :].tolist()
+    lags: list[float] = host_lag_ns[len(plan.edge_lag_ns) :].tolist()
     return max(end[source] + lag for source, lag in zip(plan.tail_source.tolist(), lags, strict=True))
 
 
@@ -138,9 +138,7 @@ def recorded_lags(plan: Plan) -> F64:
     return np.concatenate((plan.edge_lag_ns, plan.tail_lag_ns)).astype(np.float64)
 
 
-def _forward(
-    plan: Plan, duration: list[float], lag: list[float], delay: list[int]
-) -> tuple[list[float], list[float]]:
+def _forward(plan: Plan, duration: list[float], lag: list[float], delay: list[int]) -> tuple[list[float], list[float]]:
     """Visit the positions in order; return their starts and ends."""
     start: list[float] = [0.0] * len(plan.node)
     end: list[float] = [0.0] * len(plan.node)
@@ -200,7 +198,7 @@ def _longest_run(timeline: Timeline, audit: DeviceAudit) -> tuple[int, int]:
 
 
 def _edges(timeline: Timeline, position: I64) -> tuple[I64, I64, I64, I64, I64]:
-    """Return the edges into the plan: target, source (-1 if outside), lag, type, and when outside sources were ready."""
+    """Return the edges into the plan: target, source (-1 if outside), lag, type, and when the source was ready."""
     mine = np.flatnonzero(position[timeline.target] >= 0)
     mine = mine[np.argsort(position[timeline.target[mine]], kind="stable")]
     source, target = timeline.source[mine], timeline.target[mine]

@@ -30,7 +30,10 @@ _DTYPES = (
     ("fp4", re.compile(r"e2m1|nvf4|mxf4|fp4")),
     ("fp8", re.compile(r"e4m3|e5m2|fp8|[fF]loat8")),
     ("bf16", re.compile(r"bf16|[bB][fF]loat16")),
-    ("fp16", re.compile(r"(?<!b)fp16|__half|c10::Half|\bhalf_t\b")),  # not f16: cuDNN's bf16 attention has it in its name
+    (
+        "fp16",
+        re.compile(r"(?<!b)fp16|__half|c10::Half|\bhalf_t\b"),
+    ),  # not f16: cuDNN's bf16 attention has it in its name
 )
 
 
@@ -116,7 +119,8 @@ def _keys(view: DeviceView, rows: I64) -> tuple[tuple[KernelKey, ...], I64]:
     pairs, inverse = np.unique(np.stack((ops.name[rows], size), axis=1), axis=0, return_inverse=True)
     numbers: dict[KernelKey, int] = {}
     codes = [
-        numbers.setdefault((identity_of(names[name]), shape_class(blocks)), len(numbers)) for name, blocks in pairs.tolist()
+        numbers.setdefault((identity_of(names[name]), shape_class(blocks)), len(numbers))
+        for name, blocks in pairs.tolist()
     ]
     return tuple(numbers), np.array(codes, np.int64)[inverse.reshape(-1)] if len(rows) else np.empty(0, np.int64)
 
@@ -191,9 +195,7 @@ def _sequence(picked: _Picked, items: Sequence[StepItem]) -> tuple[int, ...]:
     return tuple(picked.kernel[picked.step == step].tolist())
 
 
-def _facts(
-    view: DeviceView, items: Sequence[StepItem], picked: _Picked, kernels: Sequence[KernelSamples]
-) -> RunFacts:
+def _facts(view: DeviceView, items: Sequence[StepItem], picked: _Picked, kernels: Sequence[KernelSamples]) -> RunFacts:
     wall, trace = view.trace.wall, view.trace
     info = next((info for info in trace.devices if (info.rank, info.device) == (view.rank, view.device)), None)
     batches = Counter(item.batch for item in items if item.batch is not None)

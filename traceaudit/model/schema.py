@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "I8",
+    "I16",
+    "I32",
+    "I64",
     "TABLES",
     "Collectives",
     "DeviceOps",
     "HostCategory",
     "HostRows",
-    "I8",
-    "I16",
-    "I32",
-    "I64",
     "Kind",
     "OpType",
     "Overheads",

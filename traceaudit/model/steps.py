@@ -6,6 +6,7 @@ the last one ends with its marker where markers touch, else with the last host r
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from traceaudit.model.options import StepOptions
 from traceaudit.model.results import StepSource
 from traceaudit.model.schema import I64, DeviceOps, HostCategory
 from traceaudit.model.trace import Trace
+from traceaudit.model.wording import counted
 
 __all__ = ["StepMarks", "find_steps", "marker_rows"]
 
@@ -78,17 +80,22 @@ def marker_rows(trace: Trace, options: StepOptions) -> npt.NDArray[np.bool_]:
     known = np.array([markers.source_of(name) is not None for name in trace.names], np.bool_)
     if options.annotation is not None:
         known |= np.array([options.annotation.search(name) is not None for name in trace.names], np.bool_)
-    return (trace.host.category == HostCategory.ANNOTATION) & known[trace.host.name]
+    marking: npt.NDArray[np.bool_] = (trace.host.category == HostCategory.ANNOTATION) & known[trace.host.name]
+    return marking
 
 
 def _attempts(trace: Trace, ops: DeviceOps) -> Iterator[StepMarks | None]:
     """Try each source in turn, lazily."""
     rank = _rank_of(ops)
     for source in markers.NAMED_SOURCES:
-        rows = _annotations(trace, rank, lambda name, source=source: markers.source_of(name) is source)
-        yield _marked(trace, rank, rows, source, f"{len(rows)} annotations") if len(rows) else None
+        rows = _annotations(trace, rank, partial(_marks, source))
+        yield _marked(trace, rank, rows, source, counted(len(rows), "annotation")) if len(rows) else None
     yield _graph_launches(trace, ops)
     yield _kernel_cycle(trace, ops)
+
+
+def _marks(source: StepSource, name: str) -> bool:
+    return markers.source_of(name) is source
 
 
 def _asked(trace: Trace, ops: DeviceOps, options: StepOptions) -> StepMarks:
@@ -98,7 +105,9 @@ def _asked(trace: Trace, ops: DeviceOps, options: StepOptions) -> StepMarks:
     for category in (HostCategory.ANNOTATION, HostCategory.CPU_OP, HostCategory.PYTHON):
         rows = _annotations(trace, rank, lambda name: pattern.search(name) is not None, category)
         if len(rows):
-            return _marked(trace, rank, rows, StepSource.ANNOTATION, f"{len(rows)} rows match {pattern.pattern!r}")
+            return _marked(
+                trace, rank, rows, StepSource.ANNOTATION, f"{counted(len(rows), 'row')} found by {pattern.pattern!r}"
+            )
     names = sorted({trace.names[code] for code in trace.host.name[trace.host.category == HostCategory.ANNOTATION]})
     raise UsageError(
         f"no annotation, op or frame matches {pattern.pattern!r}",
@@ -153,7 +162,7 @@ def _graph_launches(trace: Trace, ops: DeviceOps) -> StepMarks | None:
     if group is None:
         return None
     first = rows[::group]
-    reason = f"{len(rows)} graph launches" + (f" in groups of {group}" if group > 1 else "")
+    reason = counted(len(rows), "graph launch", "graph launches") + (f" in groups of {group}" if group > 1 else "")
     return _from_starts(trace, rank, host.start_ns[first], StepSource.GRAPH_LAUNCH, reason)
 
 
@@ -201,8 +210,8 @@ def _from_starts(trace: Trace, rank: int, start: I64, source: StepSource, reason
 
 
 def _whole(trace: Trace, ops: DeviceOps, reason: str) -> StepMarks:
-    launch = ops.launch[ops.launch >= 0]
-    first = min(int(ops.start_ns.min()), int(trace.host.start_ns[launch].min()) if len(launch) else int(ops.start_ns.min()))
+    launches = trace.host.start_ns[ops.launch[ops.launch >= 0]]
+    first = int(np.concatenate((ops.start_ns, launches)).min())
     last = int(ops.end_ns.max())
     return StepMarks(
         StepSource.WHOLE_TRACE, reason, (None,), np.array([first], np.int64), np.array([last], np.int64), touching=True

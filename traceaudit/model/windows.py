@@ -96,7 +96,8 @@ def _main_ops(ops: DeviceOps, step: I64) -> npt.NDArray[np.bool_]:
     busy_steps = np.unique(step[compute])
     main_steps = np.unique(step[compute & on_main])
     steady = len(main_steps) >= STEADY_MAIN_FRAC * len(busy_steps)
-    return on_main if steady else ops.kind == Kind.COMPUTE
+    main: npt.NDArray[np.bool_] = on_main if steady else ops.kind == Kind.COMPUTE
+    return main
 
 
 def _least(values: I64, step: I64, mask: npt.NDArray[np.bool_], count: int) -> I64:

@@ -12,7 +12,7 @@ from traceaudit.report.registry import PLAIN_PAGE, Page
 if TYPE_CHECKING:
     from traceaudit.model.results import KernelReport, Reconciliation
 
-__all__ = ["kernels", "reconcile"]
+__all__ = ["Cell", "csv_table", "kernels", "reconcile"]
 
 Cell = str | int | float | bool | None
 
@@ -56,7 +56,7 @@ KERNEL_COLUMNS = (
 
 def reconcile(result: "Reconciliation", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (every renderer takes a page)
     """Write the steps of all devices."""
-    return _table(
+    return csv_table(
         STEP_COLUMNS,
         (
             (
@@ -84,7 +84,7 @@ def reconcile(result: "Reconciliation", page: Page = PLAIN_PAGE) -> str:  # noqa
 
 def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001
     """Write the kernels of all devices."""
-    return _table(
+    return csv_table(
         KERNEL_COLUMNS,
         (
             (
@@ -111,7 +111,8 @@ def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:  # noqa: AR
     )
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+def csv_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """Write a table with a heading; text is made safe for terminals and spreadsheets."""
     target = StringIO()
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(columns)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from traceaudit.model.trace import TraceSource
 
-__all__ = ["SCHEMA_VERSION", "inspect", "kernels", "reconcile"]
+__all__ = ["SCHEMA_VERSION", "completeness_object", "inspect", "kernels", "reconcile", "trace_object"]
 
 SCHEMA_VERSION = 1
 
@@ -66,8 +66,8 @@ def _document(
     document: Object = {
         "schema_version": SCHEMA_VERSION,
         "command": command,
-        "trace": _trace(result.path, result.sources),
-        "completeness": _completeness(result.completeness),
+        "trace": trace_object(result.path, result.sources),
+        "completeness": completeness_object(result.completeness),
         **more,
         "devices": devices,
     }
@@ -75,7 +75,8 @@ def _document(
     return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def _trace(path: str, sources: "tuple[TraceSource, ...]") -> Object:
+def trace_object(path: str, sources: "tuple[TraceSource, ...]") -> Object:
+    """Describe the files of a trace."""
     writers = {source.writer for source in sources}
     return {
         "path": path,
@@ -103,7 +104,8 @@ def _file(source: "TraceSource") -> Object:
     }
 
 
-def _completeness(completeness: "Completeness") -> Object:
+def completeness_object(completeness: "Completeness") -> Object:
+    """Describe the verdict and the findings."""
     return {
         "verdict": str(completeness.verdict),
         "findings": [_finding(finding) for finding in completeness.findings],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from traceaudit.model.trace import TraceSource
 
-__all__ = ["code", "escape", "inspect", "kernels", "reconcile"]
+__all__ = ["code", "escape", "head", "inspect", "kernels", "markdown_table", "reconcile"]
 
 MARKS = {Verdict.COMPLETE: "🟢", Verdict.PARTIAL: "🟡", Verdict.UNRELIABLE: "🔴"}
 MOST_STEPS = 50
@@ -62,7 +62,7 @@ def code(text: str, *, cell: bool = True) -> str:
 
 def reconcile(result: "Reconciliation", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (every renderer takes a page)
     """Write a reconciliation."""
-    lines = _head("reconcile", result.path, result.completeness)
+    lines = head("reconcile", result.path, result.completeness)
     for device in result.devices:
         lines += _device(device, result.completeness)
     return "\n".join(lines).rstrip() + "\n"
@@ -70,18 +70,18 @@ def reconcile(result: "Reconciliation", page: Page = PLAIN_PAGE) -> str:  # noqa
 
 def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001
     """Write a kernel report."""
-    lines = _head("kernels", result.path, result.completeness)
+    lines = head("kernels", result.path, result.completeness)
     for device in result.devices:
-        lines += _kernels(device)
+        lines += _kernels(device, mark=_mark(result.completeness))
     return "\n".join(lines).rstrip() + "\n"
 
 
 def inspect(result: "Inspection", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001
     """Write an inspection."""
-    lines = _head("inspect", result.path, result.completeness, examples=True)
+    lines = head("inspect", result.path, result.completeness, examples=True)
     for source in result.sources:
         lines += _file(source)
-    lines += _table(
+    lines += markdown_table(
         ("rank", "device", "name", "streams", "ops", "busy", "span", "steps", "steps from"),
         "rrlrrrrrl",
         (
@@ -91,7 +91,7 @@ def inspect(result: "Inspection", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG0
                 escape(device.name or "unknown"),
                 str(device.streams),
                 f"{device.totals.device_ops:,}",
-                duration(device.totals.busy_ns),
+                duration(device.totals.busy_ns) + _mark(result.completeness),
                 duration(device.totals.span_ns),
                 f"{device.steps:,}",
                 f"{device.step_source}: {escape(device.step_reason)}",
@@ -99,7 +99,7 @@ def inspect(result: "Inspection", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG0
             for device in result.devices
         ),
     )
-    lines += _table(
+    lines += markdown_table(
         ("rank", "call", "calls", "with ops", "ops", "op time"),
         "rlrrrr",
         (
@@ -117,7 +117,12 @@ def inspect(result: "Inspection", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG0
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _head(command: str, path: str, completeness: "Completeness", *, examples: bool = False) -> list[str]:
+def _mark(completeness: "Completeness") -> str:
+    return DOUBT if completeness.verdict is Verdict.UNRELIABLE else ""
+
+
+def head(command: str, path: str, completeness: "Completeness", *, examples: bool = False) -> list[str]:
+    """Write the title, the verdict and the findings of a report."""
     verdict = completeness.verdict
     lines = [
         f"### traceaudit {command}: {code(path, cell=False)}",
@@ -144,10 +149,11 @@ def _finding(finding: Finding, *, examples: bool) -> list[str]:
 def _device(device: "DeviceAudit", completeness: "Completeness") -> list[str]:
     unreliable = completeness.verdict is Verdict.UNRELIABLE
     wall = f"wall from {device.step.wall_source}" if device.step.wall_source else "no wall given"
+    totals = totals_text(device.totals, doubtful=unreliable or doubted(device, "busy_ns"))
     lines = [
         f"#### Rank {device.rank}, device {device.device}, {escape(device.name or 'unknown device')}",
         "",
-        f"{escape(steps_text(device))}; {escape(wall)}. {escape(totals_text(device.totals))}.",
+        f"{escape(steps_text(device))}; {escape(wall)}. {escape(totals)}.",
         "",
     ]
     layout = sections(device, unreliable=unreliable)
@@ -174,7 +180,7 @@ def _section(section: Section, *, alone: bool) -> list[str]:
         share = percent(line.time_ns, section.whole_ns) if line.share_shown else ""
         rows.append((name, scale.text(line.time_ns) + mark, escape(share) + (mark or ("" if share else DOUBT))))
     heading = "account" if alone else section.title
-    lines = _table((heading, scale.unit, f"of {section.whole}"), "lrr", rows)
+    lines = markdown_table((heading, scale.unit, f"of {section.whole}"), "lrr", rows)
     return [*lines[:-1], "", f"0: {', '.join(section.zeros)}", ""] if section.zeros else lines
 
 
@@ -198,24 +204,24 @@ def _steps(device: "DeviceAudit", *, unreliable: bool) -> list[str]:
         for item in items[:MOST_STEPS]
     ]
     lines = [f"<details><summary>{count_text(len(items), 'step')}, times in {scale.unit}</summary>", ""]
-    lines += _table(("#", "name", "kind", "batch", "window", "busy", "ops", "used"), "rllrrrrl", rows)
+    lines += markdown_table(("#", "name", "kind", "batch", "window", "busy", "ops", "used"), "rllrrrrl", rows)
     if len(items) > MOST_STEPS:
         lines += [f"{count_text(len(items) - MOST_STEPS, 'more step')} in the CSV and JSON reports.", ""]
     lines += [f"left out: {escape(indices)}: {escape(reason)}\n" for reason, indices in left_out(items).items()]
     return [*lines, "</details>", ""]
 
 
-def _kernels(device: "DeviceKernels") -> list[str]:
+def _kernels(device: "DeviceKernels", *, mark: str) -> list[str]:
     lines = [
         f"#### Rank {device.rank}, device {device.device}, {escape(device.name or 'unknown device')}",
         "",
-        f"op time {duration(device.op_time_ns)}, busy {duration(device.busy_ns)}",
+        f"op time {duration(device.op_time_ns)}{mark}, busy {duration(device.busy_ns)}{mark}",
         "",
     ]
     if not device.kernels:
         return lines
     scale: Scale = scale_for(max(row.op_time_ns for row in device.kernels))
-    lines += _table(
+    lines += markdown_table(
         ("kernel", "kind", f"op time {scale.unit}", "share", "launches", "mean", "max", "grid", "flags"),
         "llrrrrrll",
         (
@@ -223,7 +229,7 @@ def _kernels(device: "DeviceKernels") -> list[str]:
                 code(row.name),
                 row.kind,
                 scale.text(row.op_time_ns),
-                percent(row.share_of_op_time_frac, 1),
+                percent(row.share_of_op_time_frac, 1) + mark,
                 f"{row.launches:,}",
                 duration(row.mean_ns),
                 duration(row.max_ns),
@@ -254,7 +260,7 @@ def _file(source: "TraceSource") -> list[str]:
     ]
 
 
-def _table(headings: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> list[str]:
+def markdown_table(headings: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> list[str]:
     """Lay out a table with a side (l or r) for each column, and a blank line after it; nothing if it has no rows."""
     body = [f"| {' | '.join(row)} |" for row in rows]
     if not body:

@@ -13,6 +13,7 @@ from traceaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from traceaudit.model.results import Inspection, KernelReport, Reconciliation
+    from traceaudit.model.results.diff import CheckResult
     from traceaudit.model.results.roofline import Roofline
 
 __all__ = ["PLAIN_PAGE", "RENDERERS", "Page", "Renderer", "Result", "formats_of", "render"]
@@ -30,7 +31,7 @@ PLAIN_PAGE = Page()
 """What a pipe or a file gets: 100 columns without colour."""
 
 
-Result: TypeAlias = "Reconciliation | KernelReport | Inspection | Roofline"
+Result: TypeAlias = "Reconciliation | KernelReport | Inspection | Roofline | CheckResult"
 Renderer = Callable[[Result, Page], str]
 
 RENDERERS: dict[tuple[str, str], str] = {
@@ -45,9 +46,26 @@ RENDERERS: dict[tuple[str, str], str] = {
     ("inspect", "table"): "traceaudit.report.terminal.inspect",
     ("inspect", "json"): "traceaudit.report.jsondoc",
     ("inspect", "markdown"): "traceaudit.report.markdown",
+    ("gaps", "table"): "traceaudit.report.gaps_table",
+    ("gaps", "json"): "traceaudit.report.gaps_json",
+    ("gaps", "markdown"): "traceaudit.report.gaps_markdown",
+    ("gaps", "csv"): "traceaudit.report.gaps_csv",
+    ("whatif", "table"): "traceaudit.report.whatif_table",
+    ("whatif", "json"): "traceaudit.report.whatif_json",
+    ("whatif", "markdown"): "traceaudit.report.whatif_markdown",
     ("roofline", "table"): "traceaudit.report.roofline_table",
     ("roofline", "json"): "traceaudit.report.roofline_json",
     ("roofline", "markdown"): "traceaudit.report.roofline_markdown",
+    ("diff", "table"): "traceaudit.report.comparison_table",
+    ("diff", "json"): "traceaudit.report.comparison_json",
+    ("diff", "markdown"): "traceaudit.report.comparison_markdown",
+    ("diff", "junit"): "traceaudit.report.comparison_junit",
+    ("diff", "github"): "traceaudit.report.comparison_github",
+    ("check", "table"): "traceaudit.report.comparison_table",
+    ("check", "json"): "traceaudit.report.comparison_json",
+    ("check", "markdown"): "traceaudit.report.comparison_markdown",
+    ("check", "junit"): "traceaudit.report.comparison_junit",
+    ("check", "github"): "traceaudit.report.comparison_github",
 }
 
 

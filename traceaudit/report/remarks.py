@@ -69,11 +69,12 @@ def steps_text(device: "DeviceAudit") -> str:
     return f"{text}; steps from {steps.source}: {plain(steps.reason)}"
 
 
-def totals_text(totals: "Totals") -> str:
+def totals_text(totals: "Totals", *, doubtful: bool) -> str:
     """Say what the device did over the whole trace."""
+    mark = DOUBT if doubtful else ""
     return (
-        f"whole trace: {count_text(totals.device_ops, 'device op')}, op time {duration(totals.op_time_ns)}, busy "
-        f"{duration(totals.busy_ns)} in a span of {duration(totals.span_ns)}, {count_text(totals.gaps, 'gap')}"
+        f"whole trace: {count_text(totals.device_ops, 'device op')}, op time {duration(totals.op_time_ns)}{mark}, busy "
+        f"{duration(totals.busy_ns)}{mark} in a span of {duration(totals.span_ns)}, {count_text(totals.gaps, 'gap')}"
     )
 
 

@@ -39,7 +39,7 @@ def serverlog(result: "ServerReport", page: Page = PLAIN_PAGE) -> str:  # noqa: 
     for finding in result.findings:
         hint = f" *{escape(finding.hint)}*" if finding.hint else ""
         lines.append(f"- **{finding.code}** ({finding.severity}): {escape(finding.message)}.{hint}")
-    lines += ["", *_table(ENGINE_HEADINGS, "l" + "r" * 9 + "l", (engine_cells(e) for e in result.engines[:MOST_ROWS]))]
+    lines += ["", *_table(ENGINE_HEADINGS, "l" + "r" * 9 + "l", _engines(result))]
     lines += _causes(result)
     lines += _readings(result)
     lines += _left_out(result)
@@ -49,6 +49,10 @@ def serverlog(result: "ServerReport", page: Page = PLAIN_PAGE) -> str:  # noqa: 
             f"- {escape(note.text)}{_places(result, [line.number for line in note.lines])}" for note in result.notes
         ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _engines(result: "ServerReport") -> Iterable[Sequence[str]]:
+    return ([escape(cell) for cell in engine_cells(engine)] for engine in result.engines[:MOST_ROWS])
 
 
 def _places(result: "ServerReport", numbers: Sequence[int]) -> str:

@@ -75,7 +75,7 @@ def engine_cells(engine: "EngineLog") -> tuple[str, ...]:
         str(engine.max_batch),
         dash if engine.queue_median is None else f"{engine.queue_median:g}",
         dash if engine.cache_frac is None else percent(engine.cache_frac, 1),
-        dash if engine.graph_false is None else f"{engine.graph_false} of {engine.samples}",
+        dash if engine.graph_false is None else f"{engine.graph_false:,} of {engine.samples:,}",
         dash if engine.tokens_per_second is None else f"{engine.tokens_per_second:,.6g}",
         dash if engine.accept_length is None else f"{engine.accept_length:.4g}",
         dash if engine.implied_step_ns is None else duration(engine.implied_step_ns),

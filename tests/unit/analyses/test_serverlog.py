@@ -4,7 +4,7 @@ import pytest
 import serverlogs
 
 from traceaudit.analyses.serverlog.analysis import serverlog
-from traceaudit.analyses.serverlog.readings import step_readings
+from traceaudit.analyses.serverlog.readings import step_readings, wall_of_log
 from traceaudit.errors import InvariantError, UsageError
 from traceaudit.ingest.serverlog.reader import read_server_log
 from traceaudit.model.results.serverlog import Cause, EngineLog, Limit, ReadingKind, Use
@@ -13,11 +13,9 @@ from traceaudit.model.serverlines import ServerLogOptions
 # A run of 128 requests at 50 ms a step above the largest captured size, 32: a line is 40 steps, 2 s.
 RAMP, STEADY, DRAIN = [16, 31, 58], [66, 67, 68, 67, 66], [40, 24, 9, 2]
 STARTED = [
-    "[2026-01-02 03:00:00] server_args=ServerArgs(tp_size=1, dp_size=1, max_running_requests=None, decode_log_interval=40)",
-    "[2026-01-02 03:00:01] Capture target decode CUDA graph begin. backend=full, num_tokens_per_req=1, bs=[1, 2, 4, 8, "
-    "12, 16, 24, 32], avail mem=9.40 GB",
-    "[2026-01-02 03:00:02] max_total_num_tokens=1500000, chunked_prefill_size=4096, max_prefill_tokens=16384, "
-    "max_running_requests=4096, context_len=32768, available_gpu_mem=9.20 GB",
+    "[2026-01-02 03:00:00] server_args=ServerArgs(dp_size=1, max_running_requests=None, decode_log_interval=40)",
+    "[2026-01-02 03:00:01] Capture target decode CUDA graph begin. bs=[1, 2, 4, 8, 16, 24, 32], avail mem=9.40",
+    "[2026-01-02 03:00:02] max_total_num_tokens=1500000, max_running_requests=4096, context_len=32768",
 ]
 
 
@@ -78,7 +76,7 @@ def test_a_full_cache(tmp_path):
     lines = [
         "[2026-03-03 09:00:00 TP0] max_total_num_tokens=52000, chunked_prefill_size=8192, max_running_requests=2048",
         *(
-            f"[2026-03-03 09:00:{10 + 2 * n} TP0] Decode batch. #running-req: {batch}, #token: 50400, token usage: 0.97, "
+            f"[2026-03-03 09:00:{10 + 2 * n} TP0] Decode batch. #running-req: {batch}, token usage: 0.97, "
             f"gen throughput (token/s): {25 * batch}.00, #queue-req: {100 - batch}"
             for n, batch in enumerate([38, 39, 40, 41, 40, 40])
         ),
@@ -112,6 +110,15 @@ def test_the_founding_case(tmp_path):
         (ReadingKind.ENGINES, 571, False),
     ]
     assert all("#running-req: 8" in item.line.text for item in found)
+
+
+def test_the_wall_of_the_founding_case(tmp_path):
+    report = serverlogs.report(tmp_path, *founding(), expected=16)
+    wall = wall_of_log(step_readings(report, tokens_per_second=28, concurrency=16))
+    assert wall.step_ns == 285_714_286
+    assert wall.source.startswith("server log: 8 running / 28 tokens/s, ")
+    assert wall.source.endswith("server.log:2")
+    assert wall_of_log(()) is None
 
 
 def test_two_engines_at_half_the_rate(tmp_path):
@@ -160,15 +167,11 @@ def test_lines_after_prefill_read_too_long(tmp_path):
     assert report.implied_step_ns == 100_000_000
     found = reading(report.readings, ReadingKind.DECODE_ONLY)
     assert (found.step_ns, found.arithmetic) == (50_000_000, "median of 2 of 8 steady lines")
+    assert wall_of_log(report.readings).step_ns == 50_000_000
 
 
 def test_iteration_numbers_count_the_passes(tmp_path):
-    lines = [
-        serverlogs.decode(2 * n, 8, 160)
-        .replace("Decode batch", f"Decode batch [{100 * n}]")
-        .replace(" batch [", " batch [")
-        for n in range(5)
-    ]
+    lines = [serverlogs.decode(2 * n, 8, 160).replace("Decode batch", f"Decode batch [{100 * n}]") for n in range(5)]
     found = reading(serverlogs.report(tmp_path, *lines).readings, ReadingKind.LINE_SPACING)
     assert (found.step_ns, found.arithmetic, found.holds) == (20_000_000, "8 s between lines / 400 passes", None)
 
@@ -263,7 +266,8 @@ def test_one_below_the_cap_divided_over_ranks(tmp_path):
     report = serverlogs.report(tmp_path, *start, *lines, expected=128)
     assert report.steady_batch == 120
     assert report.engines[0].cause.reason == (
-        "1 requests wait while the batch is 15, one below the cap: max 16 running requests an engine, 128 divided over 8 DP ranks"
+        "1 requests wait while the batch is 15, one below the cap: max 16 running requests an engine, "
+        "128 divided over 8 DP ranks"
     )
     assert codes(report) == ["batch_mismatch"]
 
@@ -280,9 +284,7 @@ def test_a_cap_given_and_divided(tmp_path):
 
 
 def test_requests_put_back(tmp_path):
-    retracted = (
-        "[2026-01-02 03:04:08] KV cache pool is full. Retract requests. #retracted_reqs: 2, #new_token_ratio: 0.5"
-    )
+    retracted = "[2026-01-02 03:04:08] KV cache pool is full. Retract requests. #retracted_reqs: 2, #gained: 9"
     lines = [serverlogs.decode(2 * n, 8 + n % 2, 160, queue=4, usage=0.5) for n in range(6)]
     engine = only(serverlogs.report(tmp_path, *lines[:3], retracted, *lines[3:]))
     assert (engine.retracted, engine.cause.limit, engine.cause.lines[1].number) == (2, Limit.KV_CACHE, 4)
@@ -397,9 +399,8 @@ def test_vllm_iterations_give_the_step(tmp_path):
     for n in range(5):
         lines.append(serverlogs.vllm(10 * n, 8, 640))
         lines.append(
-            f"(EngineCore_DP0 pid=5) INFO 01-02 03:05:0{n} [core.py:1] Engine 000: Iteration({n}): 0 context requests, 0 "
-            "context tokens, 8 generation requests, 8 generation tokens, iteration elapsed time: 12.40 ms, GPU KV cache "
-            "usage: 1.3%"
+            f"(EngineCore_DP0 pid=5) INFO 01-02 03:05:0{n} [core.py:1] Engine 000: Iteration({n}): 0 context requests, "
+            "0 context tokens, 8 generation requests, 8 generation tokens, iteration elapsed time: 12.40 ms"
         )
     report = serverlogs.report(tmp_path, *lines)
     assert report.implied_step_ns == 12_500_000
@@ -407,7 +408,7 @@ def test_vllm_iterations_give_the_step(tmp_path):
 
 
 def test_scrapes(tmp_path):
-    text = [f'vllm:num_requests_running{{engine="0"}} 8\nvllm:num_requests_waiting{{engine="0"}} 0' for _ in range(3)]
+    text = ['vllm:num_requests_running{engine="0"} 8\nvllm:num_requests_waiting{engine="0"} 0'] * 3
     report = serverlogs.report(tmp_path, *text, expected=16)
     assert (report.steady_batch, codes(report), only(report).cause.limit) == (8, ["batch_mismatch"], Limit.CLIENT)
 

@@ -79,6 +79,7 @@ def test_vllm_iteration(tmp_path):
     found = serverlogs.sample(tmp_path, line)
     assert (found.kind, found.running, found.step_ns, found.iteration) == (SampleKind.ITERATION, 8, 12_340_000, 1234)
     assert found.prefill is False
+    assert serverlogs.sample(tmp_path, line.replace("Engine 000: ", "")).engine == "Engine 000"
     dummy = serverlogs.sample(tmp_path, line.replace("12.34 ms", "12.34 ms (dummy)"))
     assert dummy.running == 0
 
@@ -96,6 +97,7 @@ def test_vllm_settings(tmp_path):
         ("dp_size", 2),
         ("cache_tokens", 123_456),
     ]
+    assert log.settings[2].engine == "Engine 000"
 
 
 def test_a_year_that_ends(tmp_path):
@@ -144,8 +146,8 @@ def test_trtllm_device_time_goes_to_the_row_before(tmp_path):
 
 
 NEWER_LMDEPLOY = (
-    "[2026-01-02 03:04:05 Engine 000] Avg thr (in/out): 120.5 / 310.2 tokens/s, Server (succeeded/failed/routed/waiting): "
-    "10 / 0 / 8 / 1, Engine (running/waiting): 8 / 2, KV cache: 1.3%, Prefix cache hit rate: 5.0%"
+    "[2026-01-02 03:04:05 Engine 000] Avg thr (in/out): 120.5 / 310.2 tokens/s, Server "
+    "(succeeded/failed/routed/waiting): 10 / 0 / 8 / 1, Engine (running/waiting): 8 / 2, KV cache: 1.3%"
 )
 OLDER_LMDEPLOY = (
     "[2026-01-02 03:04:05 DP0] Avg prompt throughput: 120.5 tokens/s, Avg generation throughput: 310.2 tokens/s, "

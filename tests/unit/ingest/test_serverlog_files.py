@@ -141,7 +141,7 @@ def test_no_path():
 
 def test_progress_tells_the_bytes(tmp_path):
     told = []
-    read_server_log([serverlogs.write(tmp_path, *LINES)], progress=lambda done, total: told.append(done))
+    read_server_log([serverlogs.write(tmp_path, *LINES)], progress=lambda done, _: told.append(done))
     assert told[-1] == len(TEXT)
 
 

@@ -23,8 +23,8 @@ DECODES = {
     "GPU): 1.23, est. read BW (GB/s per GPU): 456.78, est. write BW (GB/s per GPU): 0.12",
     "0.5.11": f"Decode batch, #running-req: 8, #token: 2560, token usage: 0.01, {TAIL}, fwd occupancy: 97.10%",
     "iterations": f"Decode batch [77], #running-req: 8, #token: 2560, token usage: 0.01, {TAIL}",
-    "mamba": f"Decode batch, #running-req: 8, #full token: 2560, full token usage: 0.01, mamba num: 8, mamba usage: 0.02,"
-    f" {TAIL}",
+    "mamba": "Decode batch, #running-req: 8, #full token: 2560, full token usage: 0.01, mamba num: 8, mamba usage: "
+    f"0.02, {TAIL}",
     "npu": "Decode batch, #running-req: 8, #token: 2560, token usage: 0.66, npu graph: True, gen throughput (token/s): "
     "412.55, #queue-req: 0",
 }
@@ -113,12 +113,9 @@ def test_a_line_without_its_prefix(tmp_path):
 @pytest.mark.parametrize(
     "line",
     [
-        "Prefill batch. #new-seq: 4, #new-token: 2048, #cached-token: 0, cache hit rate: 0.00%, token usage: 0.01, "
-        "#running-req: 4, #queue-req: 12",
-        "Prefill batch [9], #new-seq: 4, #new-token: 2048, #cached-token: 0, token usage: 0.01, #running-req: 4, "
-        "#queue-req: 12, ",
-        "Prefill batch, #new-seq: 4, #new-token: 2048, #cached-token: 0, full token usage: 0.01, swa token usage: 0.02, "
-        "#running-req: 4, #queue-req: 12, #pending-token: 6144, cuda graph: False, input throughput (token/s): 5120.00",
+        "Prefill batch. #new-seq: 4, cache hit rate: 0.00%, token usage: 0.01, #running-req: 4, #queue-req: 12",
+        "Prefill batch [9], #new-seq: 4, #new-token: 2048, token usage: 0.01, #running-req: 4, #queue-req: 12, ",
+        "Prefill batch, full token usage: 0.01, swa token usage: 0.02, #running-req: 4, #queue-req: 12",
     ],
 )
 def test_prefill_lines(tmp_path, line):
@@ -132,11 +129,10 @@ def test_prefill_lines(tmp_path, line):
 def test_settings_and_events(tmp_path):
     log = serverlogs.read(
         tmp_path,
-        "[2026-01-02 03:04:00] server_args=ServerArgs(model_path='m', tp_size=8, dp_size=8, max_running_requests=128, "
+        "[2026-01-02 03:04:00] server_args=ServerArgs(tp_size=8, dp_size=8, max_running_requests=128, "
         "decode_log_interval=20, cuda_graph_max_bs=None)",
         "[2026-01-02 03:04:01 DP0 TP0] Capture cuda graph bs [1, 2, 4, 8, 16]",
-        "[2026-01-02 03:04:02 DP0 TP0] max_total_num_tokens=52000, chunked_prefill_size=8192, max_prefill_tokens=16384, "
-        "max_running_requests=16, context_len=131072, available_gpu_mem=3.10 GB",
+        "[2026-01-02 03:04:02 DP0 TP0] max_total_num_tokens=52000, max_running_requests=16, context_len=131072",
         serverlogs.decode(0, 8, 28, ranks=" DP0 TP0"),
         "[2026-01-02 03:04:09 DP0 TP0] KV cache pool is full. Retract requests. #retracted_reqs: 2, "
         "#new_tokens_gained: 512, #new_token_ratio: 0.5012 -> 0.9800",

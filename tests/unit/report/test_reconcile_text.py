@@ -149,3 +149,10 @@ def test_json_has_integers_where_the_contract_says_so():
     assert device["step"]["dilation"] is None
     assert device["step"]["window_ns"] == 3_570_000.0
     assert [item["used"] for item in device["steps"]["items"]] == [False, True, True]
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_unreliable_marks_reach_the_other_reports(form):
+    findings = samples.unreliable().completeness.findings
+    assert "75.0%?" in render("kernels", form, samples.kernel_report(findings=findings))
+    assert "8.90 ms?" in render("inspect", form, samples.inspection(findings=findings))

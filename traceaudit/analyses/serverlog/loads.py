@@ -79,7 +79,8 @@ def loads_of(log: ServerLog, engines: Sequence[EngineSamples]) -> tuple[tuple[En
         else:
             empty += 1
         numbers[id(sample)] = load
-    return tuple(_part(engines, numbers, index) for index in range(load + 1))
+    parts = (_part(engines, numbers, index) for index in range(load + 1))
+    return tuple(part for part in parts if part)
 
 
 def _key(sample: Sample) -> tuple[str, str]:

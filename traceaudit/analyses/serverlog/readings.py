@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from traceaudit.analyses.serverlog.steptime import step_of
+from traceaudit.model.results.ledger import Wall
 from traceaudit.model.results.serverlog import EngineLog, ReadingKind, ServerReport, StepReading
 from traceaudit.model.serverlines import LineRef
 
-__all__ = ["SAME_BATCH_FRAC", "log_readings", "same_batch", "step_readings"]
+__all__ = ["SAME_BATCH_FRAC", "log_readings", "same_batch", "step_readings", "wall_of_log"]
 
 SAME_BATCH_FRAC = 0.05
 SAME_RATE_FRAC = 0.15
@@ -79,6 +80,21 @@ def step_readings(
             outside = (_given(report, rate, count, line), _engines(report, rate, count, line))
             found += [reading for reading in outside if reading is not None]
     return tuple(sorted(found, key=lambda reading: {True: 0, None: 1, False: 2}[reading.holds]))
+
+
+def wall_of_log(readings: Sequence[StepReading]) -> Wall | None:
+    """Return the step time to compare a trace of decode steps with, and the line that it comes from.
+
+    The first reading that holds, and of those the one without prefill time, if there is one; without any that holds,
+    the first that nothing speaks against.
+    """
+    usable = [reading for reading in readings if reading.holds is not False]
+    decode = [reading for reading in usable if reading.kind is ReadingKind.DECODE_ONLY]
+    best = next(iter([*decode, *usable]), None)
+    if best is None or best.step_ns < 1:
+        return None
+    where = "" if best.line is None else f", {best.line.path}:{best.line.number}"
+    return Wall(best.step_ns, f"server log: {best.arithmetic}{where}")
 
 
 def _arithmetic(batch: int, accept_length: float | None, rate: float | None) -> str:

@@ -26,6 +26,7 @@ MARKERS = (
     b"max_num_seqs",
 )
 ENGINE = re.compile(r"Engine (\d{1,6}): ")
+CORE = re.compile(r"\bEngineCore_(?:DP)?(\d{1,6})\b")  # names the process; its lines often lack "Engine 000"
 AGGREGATED = re.compile(r"(\d{1,6}) Engines Aggregated: ")
 STATS = re.compile(r"Avg prompt throughput: .{1,60}?, Avg generation throughput: ")
 USAGE = re.compile(r"\w+ KV cache usage: (\d{1,3}(?:\.\d{1,6})?)%")
@@ -41,8 +42,8 @@ def read(line: Line, into: Collected) -> bool:
     """Take what the line says; False if it is no line of vLLM."""
     text = line.text
     aggregated = AGGREGATED.search(text)
-    named = ENGINE.search(text)
-    engine = "aggregated" if aggregated else f"Engine {named[1]}" if named else ""
+    named = ENGINE.search(text) or CORE.search(text)
+    engine = "aggregated" if aggregated else f"Engine {named[1]:0>3}" if named else ""
     speaker = Speaker(Software.VLLM, process_in(text), engine)
     if match := STATS.search(text):
         return _stats(line, speaker, match, int(aggregated[1]) if aggregated else 1, into)

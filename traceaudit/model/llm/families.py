@@ -15,6 +15,8 @@ from traceaudit.model.llm.quantconfig import formats_of
 
 __all__ = ["architecture"]
 
+MOST_LAYERS = 10_000
+
 GATED = frozenset(
     {
         "baichuan",
@@ -109,6 +111,8 @@ def architecture(config: Mapping[str, object], *, name: str, where: str | None =
     _refuse_foreign(fields, family)
     hidden, vocab = fields.integer("hidden_size"), fields.integer("vocab_size")
     count = fields.integer("num_hidden_layers")
+    if count > MOST_LAYERS:
+        raise ConfigError(f"{count:,} layers are no model", where=fields.where)
     attention = attention_layers(fields, family, count, notes)
     ffn = ffn_layers(fields, family, count, notes)
     _judge_unknown(fields, family, notes)

@@ -7,6 +7,7 @@ from traceaudit.errors import ConfigError
 
 __all__ = ["Fields"]
 
+LARGEST = 10**9
 NESTED = ("text_config", "llm_config", "language_config", "language_model_config")
 SHARED = ("quantization_config", "tie_word_embeddings", "torch_dtype", "dtype", "expert_dtype")
 
@@ -58,9 +59,9 @@ class Fields:
             value = self._take(name)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value < 0:
+            if not _is_count(value):
                 raise ConfigError(f"{name} is no count: {value!r}", where=self.where)
-            return int(value)
+            return int(float(str(value)))
         return None
 
     def flag(self, name: str, *, default: bool) -> bool:
@@ -123,3 +124,10 @@ class Fields:
         if len(items) < length:
             raise ConfigError(f"{name} has {len(items)} items for {length} layers", where=self.where)
         return items[:length]
+
+
+def _is_count(value: object) -> bool:
+    """Return whether it is a whole number of a size that something in a model may have."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 <= value <= LARGEST and value == int(value)

@@ -148,8 +148,9 @@ def _latent(fields: Fields) -> Latent:
 def _compressed(fields: Fields, count: int, types: list[str] | None) -> list[Attention]:
     if types:
         _refuse_types(fields, types, set(V4_RATIOS))
-        rates = fields.mapping("compress_rates") or {}
-        ratios = [int(str(rates.get(kind, V4_RATIOS[kind]))) for kind in types]
+        rates = Fields(fields.mapping("compress_rates") or {}, fields.where)
+        stated = {kind: rates.optional(kind) for kind in set(types)}
+        ratios = [V4_RATIOS[kind] if stated[kind] is None else stated[kind] or 0 for kind in types]
     else:
         listed = fields.integers("compress_ratios", count)
         if listed is None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import TypedDict
 
 from traceaudit.errors import UsageError
 
@@ -36,6 +37,14 @@ class Preset:
     config: Mapping[str, object]
 
 
+class _Content(TypedDict):
+    name: str
+    aliases: list[str]
+    parameters: float
+    source: str
+    config: dict[str, object]
+
+
 def preset(key: str) -> Preset:
     """Return a packaged model by its key or an alias; case and ``_`` for ``-`` do not matter.
 
@@ -62,19 +71,17 @@ def preset(key: str) -> Preset:
 def presets() -> tuple[Preset, ...]:
     """Return all packaged models, by key."""
     folder = files("traceaudit.model").joinpath("data", "models")
-    found = []
-    for entry in folder.iterdir():
-        if entry.name.endswith(".json"):
-            content = json.loads(entry.read_text("utf-8"))
-            key = entry.name.removesuffix(".json")
-            found.append(
-                Preset(
-                    key,
-                    content["name"],
-                    tuple(content["aliases"]),
-                    content["parameters"],
-                    content["source"],
-                    content["config"],
-                )
-            )
+    entries = [entry for entry in folder.iterdir() if entry.name.endswith(".json")]
+    found = [_preset(entry.name.removesuffix(".json"), json.loads(entry.read_text("utf-8"))) for entry in entries]
     return tuple(sorted(found, key=lambda item: item.key))
+
+
+def _preset(key: str, content: _Content) -> Preset:
+    return Preset(
+        key=key,
+        name=content["name"],
+        aliases=tuple(content["aliases"]),
+        parameters=content["parameters"],
+        source=content["source"],
+        config=content["config"],
+    )

@@ -115,7 +115,7 @@ class GroupDiff:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A quantity of the step: an account, busy time, op time, the window, the wall, launches.
+    """A quantity of the step: an account, busy time, op time, the window or the wall.
 
     Attributes
     ----------
@@ -177,9 +177,11 @@ class DiffResult:
     step
         The profiled step window.
     measures
-        Op time, busy, wall, launches and the accounts.
+        Op time, busy, wall and the accounts.
     kernels
         Most time first.
+    launches_base, launches_head
+        Device ops a step (median).
     common
         The factor that all kernels share, if they do.
     tests
@@ -193,6 +195,8 @@ class DiffResult:
     measures: tuple[Measure, ...]
     kernels: tuple[KernelDiff, ...]
     groups: tuple[GroupDiff, ...]
+    launches_base: int
+    launches_head: int
     findings: tuple[Finding, ...]
     common: CommonShift | None
     confidence: float

@@ -8,7 +8,17 @@ from traceaudit.model.results.completeness import Completeness
 from traceaudit.model.results.conservation import conserve
 from traceaudit.model.trace import TraceSource
 
-__all__ = ["DeviceGaps", "GapReport", "GapRow", "HostLedger", "HostShare", "Limit", "ShortGaps"]
+__all__ = [
+    "CriticalPath",
+    "DeviceGaps",
+    "GapReport",
+    "GapRow",
+    "HostLedger",
+    "HostShare",
+    "Limit",
+    "PathPart",
+    "ShortGaps",
+]
 
 
 class Limit(StrEnum):
@@ -116,6 +126,36 @@ class ShortGaps:
 
 
 @dataclass(frozen=True, slots=True)
+class PathPart:
+    """All stretches of a critical path of one kind about one op or call; None for no name."""
+
+    kind: str
+    name: str | None
+    count: int
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalPath:
+    """What bound one step, from the start of its window to the end; the parts sum to it, most time first."""
+
+    step: int
+    window_ns: int
+    parts: tuple[PathPart, ...]
+
+    def __post_init__(self) -> None:
+        """Check that the parts sum to the window."""
+        conserve("critical path", sum(part.time_ns for part in self.parts), self.window_ns)
+
+    def by_kind(self) -> dict[str, int]:
+        """Return the time of each kind of stretch, most first; ns."""
+        sums: dict[str, int] = {}
+        for part in self.parts:
+            sums[part.kind] = sums.get(part.kind, 0) + part.time_ns
+        return dict(sorted(sums.items(), key=lambda one: -one[1]))
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceGaps:
     """The gaps of one device, most time first.
 
@@ -125,8 +165,10 @@ class DeviceGaps:
         What bounds the steps, and the shares of the window by which it was decided.
     idle_ns
         Idle time of the used windows; the rows sum to it.
+    path
+        The critical path of a typical step.
     queue_depth
-        Ops launched and not started, time-weighted mean over the used windows; below 1 the host chases the device.
+        Launches whose first op has not started, time-weighted mean over the used windows; below 1 the host chases the device.
     """
 
     rank: int
@@ -141,6 +183,7 @@ class DeviceGaps:
     host: HostLedger
     short: ShortGaps
     queue_depth: float
+    path: CriticalPath
 
     def __post_init__(self) -> None:
         """Check that the gaps sum to the idle time."""

@@ -1,19 +1,23 @@
-"""A page of styled lines. Text reaches it as plain strings, never as markup, and is escaped on the way in."""
+"""A page of styled lines. Text reaches it as plain strings, never as markup, and is escaped on the way in.
 
-from collections.abc import Iterable, Sequence
+Of `rich` it takes cell widths and styles alone: its console takes longer to import than a small trace to read.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
+from itertools import groupby
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.text import Text
 
 from traceaudit.report.format import plain, shorten
 from traceaudit.report.registry import Page
 
-__all__ = ["Canvas", "Column", "fit"]
+__all__ = ["Canvas", "Column", "Span", "fit"]
 
 GAP = 2
+Span = tuple[str, str]
+"""Text and the style it is written in, such as ``("window", "bold")``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,37 +34,35 @@ class Canvas:
     """Collects lines and writes them at the page's width."""
 
     page: Page
-    lines: list[Text] = field(default_factory=list)
+    lines: list[list[Span]] = field(default_factory=list)
 
-    def line(self, *spans: tuple[str, str] | str, indent: int = 0) -> None:
-        """Add one line of (text, style) spans; what does not fit is cut off."""
-        text = Text(" " * indent, no_wrap=True, overflow="ellipsis")
-        for span in spans:
-            content, style = span if isinstance(span, tuple) else (span, "")
-            text.append(plain(content), style=style)
-        text.rstrip()
-        text.truncate(self.page.width, overflow="ellipsis")
-        self.lines.append(text)
+    def line(self, *spans: Span | str, indent: int = 0) -> None:
+        """Add one line of spans; what does not fit is cut off."""
+        styled = [(" " * indent, ""), *((span, "") if isinstance(span, str) else span for span in spans)]
+        self.lines.append(_cut([(plain(text), style) for text, style in styled], self.page.width))
 
     def blank(self) -> None:
         """Add an empty line, never two in a row."""
-        if self.lines and self.lines[-1].plain:
-            self.lines.append(Text())
+        if self.lines and self.lines[-1]:
+            self.lines.append([])
 
     def heading(self, title: str, rest: str = "") -> None:
         """Add a blank line and a heading, with more about it behind."""
         self.blank()
         self.paragraph((title, "bold"), ("  " + rest if rest else "", ""), hang=2)
 
-    def paragraph(self, *spans: tuple[str, str], indent: int = 0, hang: int = 0) -> None:
+    def paragraph(self, *spans: Span, indent: int = 0, hang: int = 0) -> None:
         """Add text that wraps at words, with `hang` more columns of indent from the second line on."""
-        text = Text()
-        for content, style in spans:
-            text.append(plain(content), style=style)
-        width = self.page.width - indent - hang
-        for number, row in enumerate(text.wrap(Console(width=width), width)):
-            row.rstrip()
-            self.lines.append(Text(" " * (indent + (hang if number else 0))) + row)
+        row: list[Span] = []
+        used, margin = 0, indent
+        for text, style in _words(spans, self.page.width - indent - hang):
+            if row and used + cell_len(text.rstrip()) > self.page.width - margin:
+                self.line((" " * margin, ""), *row)
+                row, used, margin = [], 0, indent + hang
+                text = text.lstrip()  # noqa: PLW2901  (blanks belong to the line before)
+            row.append((text, style))
+            used += cell_len(text)
+        self.line((" " * margin, ""), *row)
 
     def table(self, columns: Sequence[Column], rows: Iterable[Sequence[str]], indent: int = 2) -> None:
         """Add a table; flexible columns share what the others leave, and names are cut in the middle."""
@@ -72,21 +74,8 @@ class Canvas:
 
     def text(self) -> str:
         """Write the page, every line without blanks at its end."""
-        target = StringIO()
-        console = Console(
-            file=target,
-            width=self.page.width,
-            color_system="standard" if self.page.color else None,
-            force_terminal=self.page.color,
-            no_color=not self.page.color,
-            highlight=False,
-            markup=False,
-            emoji=False,
-            legacy_windows=False,
-        )
-        for line in self.lines:
-            console.print(line, no_wrap=True, overflow="ignore", crop=False)
-        return target.getvalue()
+        paint = _painter() if self.page.color else lambda text, _: text
+        return "".join("".join(paint(text, style) for text, style in _joined(line)) + "\n" for line in self.lines)
 
     def _widths(self, columns: Sequence[Column], cells: list[list[str]], indent: int) -> list[int]:
         widths = [
@@ -112,6 +101,59 @@ class Canvas:
             pad = " " * (width - cell_len(text))
             parts.append(pad + text if column.right else text + pad)
         self.line(((" " * GAP).join(parts), style), indent=indent)
+
+
+def _cut(spans: Sequence[Span], width: int) -> list[Span]:
+    """Cut the blanks off a line's end, and then what is beyond `width` columns."""
+    kept = _stripped(spans)
+    if sum(cell_len(text) for text, _ in kept) > width:
+        kept = _head(kept, width - 1)
+    return kept
+
+
+def _stripped(spans: Sequence[Span]) -> list[Span]:
+    kept = list(spans)
+    while kept and not kept[-1][0].rstrip():
+        kept.pop()
+    if kept:
+        kept[-1] = (kept[-1][0].rstrip(), kept[-1][1])
+    return kept
+
+
+def _head(spans: Sequence[Span], width: int) -> list[Span]:
+    head: list[Span] = []
+    for text, style in spans:
+        room = width - sum(cell_len(part) for part, _ in head)
+        if cell_len(text) > room:
+            return [*head, (set_cell_size(text, room) + "…", style)]
+        head.append((text, style))
+    return head
+
+
+def _words(spans: Iterable[Span], width: int) -> Iterator[Span]:
+    """Yield words with the blanks behind them; a word wider than the page comes in pieces."""
+    for text, style in spans:
+        for word in re.findall(r"\s*\S+\s*|\s+", plain(text)):
+            rest = word
+            while cell_len(rest.rstrip()) > width:
+                piece = next(n for n in range(len(rest), 0, -1) if cell_len(rest[:n]) <= width)
+                yield rest[:piece], style
+                rest = rest[piece:]
+            yield rest, style
+
+
+def _joined(spans: Sequence[Span]) -> Iterator[Span]:
+    """Join neighbours of one style."""
+    for style, group in groupby(spans, lambda span: span[1]):
+        yield "".join(text for text, _ in group), style
+
+
+def _painter() -> Callable[[str, str], str]:
+    """Return what writes text in a style, as terminals read it."""
+    from rich.color import ColorSystem
+    from rich.style import Style
+
+    return lambda text, style: Style.parse(style).render(text, color_system=ColorSystem.STANDARD) if style else text
 
 
 def fit(text: str, width: int) -> str:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from traceaudit.model.findings import Verdict
 from traceaudit.report.format import bytes_text, count_text, duration
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.remarks import totals_text, verdict_reason
@@ -89,10 +90,10 @@ def _devices(canvas: Canvas, result: "Inspection") -> None:
     ranks = f"{len(result.ranks)} here" + (f" of {result.world_size}" if result.world_size is not None else "")
     canvas.heading("Devices", f"{count_text(len(result.devices), 'device')} with ops; ranks: {ranks}")
     for device in result.devices:
-        _device(canvas, device)
+        _device(canvas, device, unreliable=result.completeness.verdict is Verdict.UNRELIABLE)
 
 
-def _device(canvas: Canvas, device: "DeviceInventory") -> None:
+def _device(canvas: Canvas, device: "DeviceInventory", *, unreliable: bool) -> None:
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in device.ops_by_kind.items())
     canvas.paragraph(
         (f"rank {device.rank}, device {device.device}  ", ""),
@@ -101,7 +102,7 @@ def _device(canvas: Canvas, device: "DeviceInventory") -> None:
         indent=2,
         hang=4,
     )
-    canvas.paragraph((totals_text(device.totals), ""), indent=6, hang=2)
+    canvas.paragraph((totals_text(device.totals, doubtful=unreliable), ""), indent=6, hang=2)
     canvas.paragraph(
         (f"{count_text(device.steps, 'step')} from {device.step_source}: {device.step_reason}", ""), indent=6, hang=2
     )

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from traceaudit.report.format import count_text, duration, percent, scale_for
+from traceaudit.model.findings import Verdict
+from traceaudit.report.format import DOUBT, count_text, duration, percent, scale_for
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.terminal.canvas import Canvas, Column
 from traceaudit.report.terminal.verdict import add_title, add_verdict
@@ -21,16 +22,16 @@ def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:
     add_title(canvas, "kernels", result.path, result.sources)
     add_verdict(canvas, result.completeness)
     for device in result.devices:
-        _device(canvas, device)
+        _device(canvas, device, mark=DOUBT if result.completeness.verdict is Verdict.UNRELIABLE else "")
     return canvas.text()
 
 
-def _device(canvas: Canvas, device: "DeviceKernels") -> None:
+def _device(canvas: Canvas, device: "DeviceKernels", *, mark: str) -> None:
     where = f"rank {device.rank}, device {device.device}, {device.name or 'unknown device'}"
     launches = count_text(sum(row.launches for row in device.kernels), "launch", "launches")
     canvas.heading(
         "Kernels",
-        f"{where}: op time {duration(device.op_time_ns)} in {launches}, busy {duration(device.busy_ns)}",
+        f"{where}: op time {duration(device.op_time_ns)}{mark} in {launches}, busy {duration(device.busy_ns)}{mark}",
     )
     shown, rest = device.kernels[:MOST_ROWS], device.kernels[MOST_ROWS:]
     if not shown:
@@ -51,7 +52,7 @@ def _device(canvas: Canvas, device: "DeviceKernels") -> None:
         [
             [
                 total.text(row.op_time_ns),
-                percent(row.share_of_op_time_frac, 1),
+                percent(row.share_of_op_time_frac, 1) + mark,
                 f"{row.launches:,}",
                 each.text(row.mean_ns),
                 each.text(row.max_ns),

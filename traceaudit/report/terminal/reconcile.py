@@ -97,7 +97,7 @@ def _device(canvas: Canvas, device: "DeviceAudit", completeness: "Completeness")
     canvas.heading("Step", steps_text(device))
     wall = f"wall from {device.step.wall_source}" if device.step.wall_source else "no wall given (--wall-ms)"
     canvas.paragraph((f"{where}; {wall}", "dim"), indent=2)
-    canvas.paragraph((totals_text(device.totals), "dim"), indent=2)
+    canvas.paragraph((totals_text(device.totals, doubtful=unreliable or doubted(device, "busy_ns")), "dim"), indent=2)
     layout = sections(device, unreliable=unreliable)
     for section in layout:
         canvas.blank()

@@ -95,6 +95,52 @@ def test_a_tied_head_is_the_embedding():
     assert got.of(Component.LM_HEAD).bytes_per_weight == 1
 
 
+def test_a_latent_models_parts_all_found():
+    """Every part has tensors, so nothing is missing.
+
+    The indexer has 4 x 2 x 4 + 8 x 4 + 8 x 2 = 80 weights; queries (32 B) and the rest (48 B) are both counted there.
+    """
+    latent = model(
+        model_type="deepseek_v32",
+        q_lora_rank=4,
+        kv_lora_rank=4,
+        qk_rope_head_dim=2,
+        qk_nope_head_dim=2,
+        v_head_dim=4,
+        index_topk=2,
+        index_n_heads=2,
+        index_head_dim=4,
+    )
+    names = {
+        "model.embed_tokens.weight": 160,
+        "lm_head.weight": 160,
+        "model.norm.weight": 16,
+        "model.layers.0.self_attn.q_b_proj.weight": 64,
+        "model.layers.0.self_attn.q_a_proj.weight": 80,
+        "model.layers.0.self_attn.indexer.wq_b.weight": 32,
+        "model.layers.0.self_attn.indexer.wk.weight": 48,
+        "model.layers.0.mlp.up_proj.weight": 384,
+    }
+    got = stored_formats(latent, [tensor(name, size) for name, size in names.items()])
+    assert got.of(Component.INDEXER).bytes_per_weight == 1
+    assert not any("no tensors" in note for note in got.notes)
+
+
+def test_compressed_attention_has_a_part_for_its_compressor():
+    compressed = model(
+        model_type="deepseek_v4",
+        num_key_value_heads=1,
+        head_dim=8,
+        q_lora_rank=4,
+        o_lora_rank=4,
+        o_groups=1,
+        sliding_window=4,
+        compress_ratios=[128],
+    )
+    got = stored_formats(compressed, [tensor("layers.0.attn.compressor.wkv.weight", 256)])
+    assert got.of(Component.COMPRESSOR).bytes_per_weight == 2
+
+
 def test_experts_count_all_of_them():
     """4 experts of 3 x 8 x 4 = 96 weights take 384 bytes: one a weight."""
     moe = model(model_type="qwen3_moe", num_experts=4, num_experts_per_tok=1, moe_intermediate_size=4)

@@ -67,7 +67,9 @@ def test_nested_language_models_are_found(name):
     assert model.tied
 
 
-@pytest.mark.parametrize("count", ["n_routed_experts", "num_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"])
+@pytest.mark.parametrize(
+    "count", ["n_routed_experts", "num_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"]
+)
 def test_the_number_of_experts_has_many_names(count):
     model = read(model_type="qwen3_moe", num_experts_per_tok=2, moe_intermediate_size=32, **{count: 16})
     assert model.layers[0].ffn == Experts(64, 16, 2, 32)
@@ -229,6 +231,9 @@ def test_a_draft_layer_is_like_the_last():
     [
         ({"hidden_size": ...}, "no hidden_size"),
         ({"vocab_size": 0}, "at least 1"),
+        ({"vocab_size": float("inf")}, "is no count"),
+        ({"vocab_size": True}, "is no count"),
+        ({"num_hidden_layers": 20_000}, "20,000 layers are no model"),
         ({"num_hidden_layers": "many"}, "is no count"),
         ({"is_encoder_decoder": True}, "encoder-decoder"),
         ({"tie_word_embeddings": "yes"}, "neither true nor false"),

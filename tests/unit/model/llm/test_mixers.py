@@ -3,8 +3,8 @@
 import pytest
 
 from traceaudit.model.llm.attention import GroupedQuery
-from traceaudit.model.llm.compressed import Compressed
 from traceaudit.model.llm.components import Component
+from traceaudit.model.llm.compressed import Compressed
 from traceaudit.model.llm.latent import Indexer, Latent
 from traceaudit.model.llm.linear import DeltaNet
 from traceaudit.model.llm.quantisation import KvDtype
@@ -67,9 +67,7 @@ def test_gated_queries_double_the_query_projection():
     assert sizes(gated, 1) == {Component.ATTENTION: 25_165_824 + 2_097_152}
 
 
-@pytest.mark.parametrize(
-    ("tp", "fits"), [(1, True), (4, True), (16, True), (3, False), (64, False)]
-)
+@pytest.mark.parametrize(("tp", "fits"), [(1, True), (4, True), (16, True), (3, False), (64, False)])
 def test_ranks_that_cannot_share_heads_are_named(tp, fits):
     assert (llama().check(tp) is None) is fits
 

@@ -59,7 +59,10 @@ def test_bytes_of_a_linear_weight(quant, size, compute):
 
 
 def group(targets=("Linear",), acts=None, **weights):
-    return {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": weights, "targets": list(targets), "input_activations": acts}}}
+    return {
+        "quant_method": "compressed-tensors",
+        "config_groups": {"group_0": {"weights": weights, "targets": list(targets), "input_activations": acts}},
+    }
 
 
 @pytest.mark.parametrize(

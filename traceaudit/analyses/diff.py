@@ -1,0 +1,339 @@
+"""Two sides compared: each kernel, what replaced what, the accounts, and whether the sides are alike at all."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from traceaudit.model.findings import Finding, Severity, Verdict
+from traceaudit.model.launchshape import waves
+from traceaudit.model.likeness import facts_of, unlike, unlike_findings
+from traceaudit.model.noise import (
+    PRIORS,
+    Effect,
+    RunSamples,
+    SideStatistic,
+    compare,
+    compare_single,
+    side_statistic,
+    z_of,
+)
+from traceaudit.model.pairing import Group, Pair, Pairing, pair_kernels
+from traceaudit.model.results.diff import (
+    Change,
+    CommonShift,
+    DiffResult,
+    GroupDiff,
+    KernelDiff,
+    Measure,
+    SideSummary,
+    Status,
+)
+from traceaudit.model.runs import KernelKey, KernelSamples, RunSummary, Side
+
+__all__ = ["DEVICE_BOUND_FRAC", "DiffOptions", "diff"]
+
+DEVICE_BOUND_FRAC = 0.9
+"""Below this share of busy time a step's window is the profiler's and the host's, and says nothing of the step in service."""
+
+COMMON_FRAC = 0.01
+"""A factor nearer to 1 is not worth a word about clocks."""
+
+COMMON_KERNELS = 5
+"""Kernels that must share a factor before the device is suspected; fewer may well have changed together."""
+
+COMMON_AGREE = 0.9
+"""Share of the kernels that must agree with the factor, and be measured well enough to tell it from 1."""
+
+COMMON_SHARE = 0.005
+"""Kernels with less of the op time are left out when looking for a common factor."""
+
+WALL_RUNS = 3
+"""Runs a side from which on the unprofiled wall is judged: what the host sets differs between processes by half and more."""
+
+_JUDGED_BUSY = ("compute", "exposed_comm", "exposed_copy")
+
+
+@dataclass(frozen=True, slots=True)
+class DiffOptions:
+    """Settings of a comparison.
+
+    Attributes
+    ----------
+    confidence
+        Chance that no difference at all leaves its band when the code is the same.
+    allow
+        Facts that may differ (`traceaudit.model.likeness.FACTS`, or ``all``).
+    """
+
+    confidence: float = 0.99
+    allow: frozenset[str] = frozenset()
+
+
+def diff(base: Side, head: Side, options: DiffOptions = DiffOptions(), findings: Sequence[Finding] = ()) -> DiffResult:
+    """Compare head with base.
+
+    Parameters
+    ----------
+    findings
+        What reading the traces found; kept with the result.
+    """
+    remarks = unlike_findings(unlike(base, head), options.allow)
+    comparable = all(remark.severity is not Severity.ERROR for remark in remarks)
+    pairing = pair_kernels(base, head) if comparable else Pairing((), ())
+    tests = len(pairing.pairs) + len(pairing.groups) + 2
+    z = z_of(options.confidence, tests)
+    kernels = [_kernel(base, head, pair, z) for pair in pairing.pairs]
+    common = _common_shift(kernels)
+    kernels.sort(
+        key=lambda row: (-max(row.effect.base_ns or 0, row.effect.head_ns or 0), row.identity, row.kind, row.name)
+    )
+    found = (*findings, *remarks, *(() if common is None else (_clock(common),)))
+    return DiffResult(
+        base=_summary(base),
+        head=_summary(head),
+        comparable=comparable,
+        step=_step(base, head, z),
+        measures=_measures(base, head, z) if comparable else (),
+        kernels=tuple(kernels),
+        groups=tuple(_group(base, head, pairing, number, group, z) for number, group in enumerate(pairing.groups)),
+        launches_base=_ops(base),
+        launches_head=_ops(head),
+        findings=found,
+        common=common,
+        confidence=options.confidence,
+        tests=tests,
+    )
+
+
+def _kernel(base: Side, head: Side, pair: Pair, z: float) -> KernelDiff:
+    old, new = _usual(base, pair.base), _usual(head, pair.head)
+    known = new or old
+    assert known is not None  # noqa: S101  (a pair has at least one side)
+    effect = _effect(_samples(base, pair.base), _samples(head, pair.head), known.kind, z)
+    effect = replace(effect, launch_sd_ns=known.launch_sd_ns)
+    return KernelDiff(
+        name=known.name,
+        base_name=old.name if old is not None and old.name != known.name else None,
+        identity=known.key[0],
+        kind=known.kind,
+        status=_status(pair, effect),
+        effect=effect,
+        launches_base=_launches(base, pair.base),
+        launches_head=_launches(head, pair.head),
+        changes=_changes(base, head, old, new),
+        group=pair.group,
+    )
+
+
+def _status(pair: Pair, effect: Effect) -> Status:
+    if not pair.base:
+        return Status.NEW
+    if not pair.head:
+        return Status.GONE
+    if pair.renamed:
+        return Status.RENAMED
+    if not effect.shown:
+        return Status.SAME
+    return Status.SLOWER if effect.delta_ns > 0 else Status.FASTER
+
+
+def _group(base: Side, head: Side, pairing: Pairing, number: int, group: Group, z: float) -> GroupDiff:
+    members = [pair for pair in pairing.pairs if pair.group == number]
+    in_base = frozenset(key for pair in members for key in pair.base)
+    in_head = frozenset(key for pair in members for key in pair.head)
+    return GroupDiff(
+        kind=group.kind,
+        base=_names(base, in_base),
+        head=_names(head, in_head),
+        effect=_effect(_samples(base, in_base), _samples(head, in_head), "compute", z),
+    )
+
+
+def _effect(base: Sequence[RunSamples] | None, head: Sequence[RunSamples] | None, kind: str, z: float) -> Effect:
+    prior = PRIORS[kind]
+    if base is not None and head is not None:
+        return compare(side_statistic(base), side_statistic(head), prior, z)
+    only = base if base is not None else head
+    assert only is not None  # noqa: S101  (a kernel is on one side at least)
+    return compare_single(side_statistic(only), prior, z, head=base is None)
+
+
+def _samples(side: Side, keys: frozenset[KernelKey]) -> list[RunSamples] | None:
+    """Sum the kernels with these keys in each step of each run; None without keys."""
+    if not keys:
+        return None
+    return [_run_samples(run, [kernel for kernel in run.kernels if kernel.key in keys]) for run in side.runs]
+
+
+def _run_samples(run: RunSummary, kernels: Sequence[KernelSamples]) -> RunSamples:
+    if not kernels:
+        return RunSamples((0.0,) * run.steps)
+    steps = np.sum([kernel.step_ns for kernel in kernels], axis=0)
+    launches = [float(np.median(kernel.step_launches)) for kernel in kernels]
+    spread = sum(count * (kernel.launch_sd_ns or 0.0) ** 2 for count, kernel in zip(launches, kernels, strict=True))
+    return RunSamples(tuple(steps.tolist()), spread, _rounding(run, sum(launches)))
+
+
+def _rounding(run: RunSummary, launches: float) -> float:
+    """Return the variance that whole-microsecond times add to a sum: two rounded ends a launch."""
+    return launches * run.resolution_ns**2 / 6 if run.resolution_ns > 1 else 0.0
+
+
+def _launches(side: Side, keys: frozenset[KernelKey]) -> int | None:
+    if not keys:
+        return None
+    return round(
+        float(
+            np.median(
+                [
+                    np.median(np.sum([kernel.step_launches for kernel in run.kernels if kernel.key in keys], axis=0))
+                    for run in side.runs
+                ]
+            )
+        )
+    )
+
+
+def _ops(side: Side) -> int:
+    sums = [np.median(np.sum([kernel.step_launches for kernel in run.kernels], axis=0)) for run in side.runs]
+    return round(float(np.median(sums)))
+
+
+def _usual(side: Side, keys: frozenset[KernelKey]) -> KernelSamples | None:
+    """Return the samples that stand for a kernel: those with most time in the side's middle run that has it."""
+    runs = [[kernel for kernel in run.kernels if kernel.key in keys] for run in side.runs]
+    runs = [kernels for kernels in runs if kernels]
+    if not runs:
+        return None
+    return max(runs[(len(runs) - 1) // 2], key=lambda kernel: (sum(kernel.step_ns), kernel.name))
+
+
+def _names(side: Side, keys: frozenset[KernelKey]) -> tuple[str, ...]:
+    kernels = [_usual(side, frozenset((key,))) for key in sorted(keys)]
+    return tuple(dict.fromkeys(kernel.name for kernel in kernels if kernel is not None))
+
+
+def _changes(base: Side, head: Side, old: KernelSamples | None, new: KernelSamples | None) -> tuple[Change, ...]:
+    """Say what else changed between two launches of a kernel."""
+    if old is None or new is None:
+        return ()
+    facts = [(_described(side.runs[0], kernel)) for side, kernel in ((base, old), (head, new))]
+    return tuple(Change(what, facts[0][what], facts[1][what]) for what in facts[0] if facts[0][what] != facts[1][what])
+
+
+def _described(run: RunSummary, kernel: KernelSamples) -> dict[str, str | None]:
+    shape = kernel.shape
+    filled = waves(shape, run.facts.capability, run.facts.sms)
+    blocks = None if shape.grid is None else math.prod(shape.grid)
+    return {
+        "kind": kernel.kind,
+        "grid": None if shape.grid is None else "x".join(map(str, shape.grid)),
+        "block": None if shape.block is None else "x".join(map(str, shape.block)),
+        "registers": None if shape.registers is None else str(shape.registers),
+        "shared_memory": None if shape.shared_mem is None else f"{shape.shared_mem} B",
+        "blocks_per_sm": None if blocks is None or not run.facts.sms else f"{blocks / run.facts.sms:.2f}",
+        "waves": None if filled is None else f"{filled:.2f}",
+    }
+
+
+def _step(base: Side, head: Side, z: float) -> Measure:
+    """Compare the profiled windows; they are judged where the device, not the host, sets their length."""
+    effect = _effect(_windows(base), _windows(head), "device", z)
+    bound = min(_busy_frac(side) for side in (base, head))
+    if bound >= DEVICE_BOUND_FRAC:
+        return Measure("window", effect, judged=True)
+    wide = _effect(_windows(base), _windows(head), "host", z)
+    share = f"the device is busy for {100 * bound:.0f} % of the profiled step, so its length is the host's and the profiler's"
+    return Measure("window", wide, judged=False, reason=share)
+
+
+def _measures(base: Side, head: Side, z: float) -> tuple[Measure, ...]:
+    measures = [
+        Measure("op_time", _effect(_op_times(base), _op_times(head), "device", z), judged=True),
+        Measure("busy", _effect(_busy(base), _busy(head), "device", z), judged=True),
+    ]
+    walls = [[RunSamples(tuple(map(float, run.wall_ns))) for run in side.runs if run.wall_ns] for side in (base, head)]
+    if walls[0] and walls[1]:
+        enough = min(len(walls[0]), len(walls[1])) >= WALL_RUNS
+        reason = None if enough else f"the host's noise is known from {WALL_RUNS} runs a side on"
+        measures.append(Measure("wall", _effect(walls[0], walls[1], "host", z), enough, reason))
+    for name in base.runs[0].accounts:
+        kind = "device" if name in _JUDGED_BUSY else "host"
+        effect = _effect(_accounts(base, name), _accounts(head, name), kind, z)
+        measures.append(Measure(name, effect, judged=False, reason="accounts are judged where a budget names them"))
+    return tuple(measures)
+
+
+def _windows(side: Side) -> list[RunSamples]:
+    return [RunSamples(run.window_ns) for run in side.runs]
+
+
+def _busy(side: Side) -> list[RunSamples]:
+    return [RunSamples(run.busy_ns, rounding_variance=_rounding(run, len(run.sequence))) for run in side.runs]
+
+
+def _accounts(side: Side, name: str) -> list[RunSamples]:
+    return [RunSamples(run.accounts[name]) for run in side.runs]
+
+
+def _op_times(side: Side) -> list[RunSamples]:
+    return [_run_samples(run, run.kernels) for run in side.runs]
+
+
+def _busy_frac(side: Side) -> float:
+    return min(sum(run.busy_ns) / max(sum(run.window_ns), 1.0) for run in side.runs)
+
+
+def _summary(side: Side) -> SideSummary:
+    verdicts = [run.verdict for run in side.runs]
+    return SideSummary(
+        label=side.label,
+        sources=tuple(run.source for run in side.runs),
+        runs=len(side.runs),
+        steps=sum(run.steps for run in side.runs),
+        facts=facts_of(side.runs),
+        verdict=max(verdicts, key=list(Verdict).index),
+        unaccounted_frac=_unaccounted(side),
+    )
+
+
+def _unaccounted(side: Side) -> float:
+    """Return the share of the step that is idle without explanation or, with a wall, not in the trace."""
+    unknown: SideStatistic = side_statistic(_accounts(side, "idle_unknown"))
+    window = side_statistic(_windows(side)).value_ns
+    walls = [RunSamples(tuple(map(float, run.wall_ns))) for run in side.runs if run.wall_ns]
+    wall = side_statistic(walls).value_ns if walls else window
+    whole = max(wall, window)
+    return (unknown.value_ns + max(wall - window, 0.0)) / whole if whole else 0.0
+
+
+def _common_shift(kernels: Iterable[KernelDiff]) -> CommonShift | None:
+    """Look for one factor by which nearly all kernels changed."""
+    matched = [
+        row for row in kernels if row.effect.ratio and row.group is None and row.launches_base == row.launches_head
+    ]
+    total = sum(row.effect.base_ns or 0.0 for row in matched)
+    rows = [row for row in matched if (row.effect.base_ns or 0.0) >= COMMON_SHARE * total]
+    if len(rows) < COMMON_KERNELS:
+        return None
+    logs = np.array([math.log(row.effect.ratio or 1.0) for row in rows])
+    bands = np.array(
+        [row.effect.noise_ns / (((row.effect.base_ns or 0.0) + (row.effect.head_ns or 0.0)) / 2) for row in rows]
+    )
+    centre = float(np.median(logs))
+    agree = (np.abs(logs - centre) <= bands) & (bands < abs(centre))
+    if abs(centre) < math.log1p(COMMON_FRAC) or agree.mean() < COMMON_AGREE:
+        return None
+    return CommonShift(math.exp(centre), int(agree.sum()))
+
+
+def _clock(common: CommonShift) -> Finding:
+    return Finding(
+        "unlike_runs",
+        Severity.WARNING,
+        f"{common.kernels} kernels all take {common.factor:.3f} times as long: that is the clock or the device, not the code",
+        "lock the clocks, let the device warm up before recording, and record both sides on one device in turn",
+        count=common.kernels,
+    )

@@ -1,0 +1,32 @@
+"""The composer: from a path and options to a result, through ingest, model and analyses.
+
+Each command's composition is a module of its own and is imported when it is first asked for, so that a command pays for
+nothing but its own analyses.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from traceaudit.audit.contents import inspect
+    from traceaudit.audit.kerneltimes import kernels
+    from traceaudit.audit.ledger import reconcile
+    from traceaudit.audit.prediction import whatif
+    from traceaudit.audit.waiting import gaps
+
+__all__ = ["gaps", "inspect", "kernels", "reconcile", "whatif"]
+
+_MODULES = {
+    "gaps": "waiting",
+    "inspect": "contents",
+    "kernels": "kerneltimes",
+    "reconcile": "ledger",
+    "whatif": "prediction",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import the composition of a command."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,0 +1,34 @@
+"""`reconcile`: where the steps went."""
+
+from dataclasses import replace
+
+from traceaudit.analyses.trust import doubted, timeline_findings, wall_findings
+from traceaudit.audit.reading import Progress, audit_device, read_traces, trace_findings, views_of
+from traceaudit.model.options import ReconcileOptions
+from traceaudit.model.results import Completeness, DeviceAudit, Reconciliation
+
+__all__ = ["reconcile"]
+
+
+def reconcile(path: str, options: ReconcileOptions, *, progress: Progress | None = None) -> Reconciliation:
+    """Say where the steps went, for every device of the trace or of a folder of ranks.
+
+    Raises
+    ------
+    TraceError
+        If the path holds no usable trace, or one without device ops.
+    UsageError
+        If the options name a rank, device, step or annotation that the trace lacks.
+    """
+    traces = read_traces(path, progress)
+    findings = list(trace_findings(traces, path))
+    audits: list[DeviceAudit] = []
+    for view in views_of(traces, options, path):
+        audit = audit_device(view, options)
+        findings += timeline_findings(view, audit) + wall_findings(audit)
+        audits.append(audit)
+    completeness = Completeness.of(tuple(findings))
+    devices = tuple(
+        replace(audit, doubtful=doubted(completeness.findings, audit.rank, audit.device)) for audit in audits
+    )
+    return Reconciliation(tuple(trace.source for trace in traces), path, completeness, devices)

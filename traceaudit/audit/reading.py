@@ -1,0 +1,105 @@
+"""What every command begins with: the traces of a path, their findings, and the devices to look at."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from traceaudit.analyses.ranks import compare_ranks
+from traceaudit.analyses.reconcile import reconcile
+from traceaudit.errors import TraceFormatError, UsageError
+from traceaudit.ingest import locate, read
+from traceaudit.model.deviceview import DeviceView, device_views
+from traceaudit.model.findings import Finding
+from traceaudit.model.options import ReconcileOptions
+from traceaudit.model.results import DeviceAudit, Wall
+from traceaudit.model.trace import Trace
+
+__all__ = ["Progress", "audit_device", "read_traces", "trace_findings", "views_of"]
+
+Progress = Callable[[int, int | None], None]
+"""Called while reading with the bytes read so far and the size of the file, None where it is not known."""
+
+
+def read_traces(path: str, progress: Progress | None) -> tuple[Trace, ...]:
+    """Read a trace, or a folder with one file a rank.
+
+    Raises
+    ------
+    TraceError
+        If the path holds no usable trace, or two files of one rank.
+    """
+    paths = locate(path)
+    traces = tuple(
+        read(one, progress=progress, rank=index if len(paths) > 1 else None) for index, one in enumerate(paths)
+    )
+    taken: dict[int, str] = {}
+    for trace in traces:
+        for rank in trace.ranks:
+            if rank in taken:
+                raise TraceFormatError(
+                    f"two files of one folder hold rank {rank}: {taken[rank]!r} and {trace.source.path!r}",
+                    where=path,
+                    hint="give one file, or a folder with one file a rank",
+                )
+            taken[rank] = trace.source.path
+    return traces
+
+
+def trace_findings(traces: Sequence[Trace], path: str) -> tuple[Finding, ...]:
+    """Collect what reading found, and what the ranks say of each other."""
+    several = len(traces) > 1
+    own = [
+        replace(finding, rank=trace.ranks[0]) if several and finding.rank is None and trace.ranks else finding
+        for trace in traces
+        for finding in trace.findings
+    ]
+    return (*own, *compare_ranks(traces, folder=Path(path).is_dir()))
+
+
+def views_of(traces: Sequence[Trace], options: ReconcileOptions, path: str) -> list[DeviceView]:
+    """Return the selected devices of all traces, by rank and ordinal.
+
+    Raises
+    ------
+    TraceFormatError
+        If no trace has a device op.
+    UsageError
+        If the selection leaves none.
+    """
+    views = [view for trace in traces for view in device_views(trace, options.steps, options.selection)]
+    if views:
+        return sorted(views, key=lambda view: (view.rank, view.device))
+    present = sorted({(int(r), int(d)) for t in traces for r, d in zip(t.ops.rank, t.ops.device, strict=True)})
+    if present:
+        listed = ", ".join(f"rank {rank} device {device}" for rank, device in present[:8])
+        raise UsageError("no device matches --rank and --device", where=path, hint=f"the trace holds {listed}")
+    raise TraceFormatError(
+        "no device op in the trace",
+        where=path,
+        hint="record with ProfilerActivity.CUDA; `traceaudit inspect` shows what the file holds",
+    )
+
+
+def audit_device(view: DeviceView, options: ReconcileOptions) -> DeviceAudit:
+    """Reconcile one device with the wall that the user gave, or else with the one that the recorder stored.
+
+    Raises
+    ------
+    UsageError
+        If the step asked for does not exist.
+    """
+    step = options.selection.step
+    steps = len(view.marks.start_ns)
+    if step is not None and not 0 <= step < steps:
+        raise UsageError(
+            f"no step {step}", where=view.trace.source.path, hint=f"the trace has {steps} steps, counted from 0"
+        )
+    return reconcile(view, options, options.wall or _recorded_wall(view.trace))
+
+
+def _recorded_wall(trace: Trace) -> Wall | None:
+    if trace.wall is None:
+        return None
+    repeats = trace.wall.wall_ns_per_step
+    return Wall(round(median(repeats)), f"recorder (median of {len(repeats)} unprofiled repeats)")

@@ -1,0 +1,105 @@
+"""Options that `diff` and `check` share, and how their report is delivered."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from traceaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from traceaudit.cli.options import Format
+    from traceaudit.cli.progress import Report
+    from traceaudit.model.results.diff import CheckResult
+
+__all__ = ["AbsoluteUs", "Allow", "ComparisonFormat", "FormatOption", "Relative", "RunPaths", "deliver_comparison"]
+
+
+class ComparisonFormat(StrEnum):
+    """How a comparison is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    JUNIT = "junit"
+    GITHUB = "github"
+
+
+ENDINGS = {
+    ".json": ComparisonFormat.JSON,
+    ".md": ComparisonFormat.MARKDOWN,
+    ".markdown": ComparisonFormat.MARKDOWN,
+    ".xml": ComparisonFormat.JUNIT,
+}
+
+RunPaths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="BASE HEAD",
+        show_default=False,
+        help="The two sides, each a trace, a folder of repeated runs or a quoted glob; or BASE... vs HEAD... with the "
+        "word vs between the files of each.",
+    ),
+]
+FormatOption = Annotated[
+    ComparisonFormat | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        show_default=False,
+        help="table, json, markdown, junit or github (annotations); by default what the ending of FILE says, else table.",
+    ),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow",
+        metavar="FACT",
+        show_default=False,
+        help="Compare although this differs: device, dtype, batch, context, graph, step_kind or all; may be repeated.",
+    ),
+]
+Relative = Annotated[
+    float | None,
+    typer.Option("--relative", metavar="FRAC", show_default=False, help="Growth allowed as a share of base, such as 0.02."),
+]
+AbsoluteUs = Annotated[
+    float | None,
+    typer.Option("--absolute-us", metavar="US", show_default=False, help="Growth allowed in µs a step."),
+]
+
+
+def deliver_comparison(
+    command: str,
+    analyse: "Callable[[Report | None], CheckResult]",
+    format_: ComparisonFormat | None,
+    path: str | None,
+    *,
+    quiet: bool,
+) -> "CheckResult":
+    """Run the analysis, write its report and return the result.
+
+    Raises
+    ------
+    UsageError
+        If the command has no report of that format.
+    """
+    from traceaudit.cli.output import STDOUT, Output, deliver
+    from traceaudit.report import formats_of
+
+    if format_ is None:
+        format_ = ComparisonFormat.TABLE if path is None else ENDINGS.get(Path(path).suffix.lower(), ComparisonFormat.TABLE)
+    if format_ not in formats_of(command):
+        raise UsageError(f"{command} has no {format_} report", hint=f"take one of {', '.join(formats_of(command))}")
+    results: list[CheckResult] = []
+
+    def remember(progress: "Report | None") -> "CheckResult":
+        results.append(analyse(progress))
+        return results[-1]
+
+    target = None if path == STDOUT else path
+    deliver(remember, Output(command, cast("Format", format_), target, strict=False, quiet=quiet))
+    return results[-1]

@@ -1,0 +1,173 @@
+"""Launches without device ops, and device ops without launches."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from traceaudit.ingest.links import roles_of_names
+from traceaudit.ingest.severity import ERROR_SHARE, by_share, examples_of, in_ms, percent
+from traceaudit.model.apis import ApiRole
+from traceaudit.model.findings import Finding, Severity
+from traceaudit.model.schema import DeviceOps, HostCategory, HostRows, Threads
+
+__all__ = ["find_launches_without_ops", "find_ops_without_launches"]
+
+_HINT_LOST = "device rows were lost or cut away; idle time may be work that is not shown"
+
+
+def find_launches_without_ops(ops: DeviceOps, host: HostRows, threads: Threads, names: Sequence[str]) -> list[Finding]:
+    """Report enqueuing calls that have no device op.
+
+    Calls inside a stream capture enqueue nothing. Calls after the last one that has an op enqueued what the end of the
+    capture cut off. Both are left out; the message says how many.
+    """
+    apis = np.flatnonzero(host.category == HostCategory.API)
+    roles = roles_of_names(names, host.name[apis])
+    launches = apis[(roles == ApiRole.LAUNCH) & (host.correlation[apis] >= 0)]
+    if not len(launches) or not len(ops):
+        return []
+    used = np.zeros(len(host), dtype=bool)
+    used[ops.launch[ops.launch >= 0]] = True
+    lacking = launches[~used[launches]]
+    lacking = lacking[~_shares_correlation(lacking, ops, host, threads)]
+    if not len(lacking):
+        return []
+    captured = _in_capture(lacking, apis, roles, host)
+    last = int(host.start_ns[np.flatnonzero(used)].max(initial=-1))
+    late = ~captured & (host.start_ns[lacking] > last) if last >= 0 else np.zeros(len(lacking), dtype=bool)
+    missing = lacking[~captured & ~late]
+    if not len(missing):
+        return []
+    impact = _expected_time(missing, ops, host)
+    total = int((ops.end_ns - ops.start_ns).sum())
+    by_name = Counter(names[code] for code in host.name[missing].tolist())
+    counts = ", ".join(f"{count} {name}" for name, count in by_name.most_common(4))
+    left_out = "".join(
+        f"; {int(mask.sum())} more {why}"
+        for mask, why in ((captured, "during a stream capture"), (late, "at the end of the capture"))
+        if mask.any()
+    )
+    return [
+        Finding(
+            "launch_without_op",
+            by_share(impact, total + impact),
+            f"{len(missing)} of {len(launches)} enqueuing calls have no device op ({counts}), which at the mean of "
+            f"their kind is {in_ms(impact)} of device time{left_out}",
+            hint=_HINT_LOST,
+            count=len(missing),
+            impact_ns=impact,
+            examples=examples_of(
+                f"{names[host.name[row]]} at {in_ms(host.start_ns[row])} (correlation {host.correlation[row]})"
+                for row in missing.tolist()
+            ),
+        )
+    ]
+
+
+def find_ops_without_launches(ops: DeviceOps, host: HostRows, names: Sequence[str]) -> list[Finding]:
+    """Report device ops that no host row enqueued."""
+    lacking = np.flatnonzero(ops.launch < 0)
+    if not len(lacking):
+        return []
+    length = ops.end_ns - ops.start_ns
+    impact, total = int(length[lacking].sum()), int(length.sum())
+    linked = ops.start_ns[ops.launch >= 0]
+    head = ops.start_ns[lacking] < linked.min() if len(linked) else np.zeros(len(lacking), dtype=bool)
+    severity, why, hint = _judge(lacking, head, length, total, host)
+    worst = lacking[np.argsort(-length[lacking], kind="stable")]
+    by_name = Counter(names[code] for code in ops.name[lacking].tolist())
+    return [
+        Finding(
+            "op_without_launch",
+            severity,
+            f"{len(lacking)} of {len(ops)} device ops have no launch row ({in_ms(impact)}, {percent(impact, total)} of "
+            f"the op time; most often {_short(by_name.most_common(1)[0][0])}){why}",
+            hint=hint,
+            count=len(lacking),
+            impact_ns=impact,
+            examples=examples_of(
+                f"{_short(names[ops.name[row]])} at {in_ms(ops.start_ns[row])}, {in_ms(length[row])} "
+                f"(correlation {ops.correlation[row] if ops.correlation[row] >= 0 else 'none'})"
+                for row in worst.tolist()
+            ),
+        )
+    ]
+
+
+def _judge(
+    lacking: npt.NDArray[np.int64],
+    head: npt.NDArray[np.bool_],
+    length: npt.NDArray[np.int64],
+    total: int,
+    host: HostRows,
+) -> tuple[Severity, str, str]:
+    """Return how much ops without a launch matter, why they may have none, and what to do."""
+    if not (host.category == HostCategory.API).any():
+        return (
+            Severity.WARNING,
+            "; the trace has no API rows at all, so nothing tells what the host did",
+            "record with ProfilerActivity.CPU as well",
+        )
+    queued = int(length[lacking[head]].sum())
+    severity = by_share(int(length[lacking[~head]].sum()), total)
+    # What was queued before the capture is complete itself; only the cause of its idle time is unknown.
+    if severity is Severity.INFO and queued >= ERROR_SHARE * total:
+        severity = Severity.WARNING
+    if not head.any():
+        return severity, "", "calls that the profiler does not record, or lost rows: the cause of their idle is unknown"
+    return (
+        severity,
+        f"; {int(head.sum())} of them ({in_ms(queued)}) come before all others: queued before the capture began",
+        "begin the capture after a synchronisation",
+    )
+
+
+def _shares_correlation(
+    rows: npt.NDArray[np.int64], ops: DeviceOps, host: HostRows, threads: Threads
+) -> npt.NDArray[np.bool_]:
+    """Return which rows share their correlation with another row that has ops (a driver's under a runtime's)."""
+    launched = ops.launch >= 0
+    taken = set(zip(ops.rank[launched].tolist(), ops.correlation[launched].tolist(), strict=True))
+    pairs = zip(threads.rank[host.thread[rows]].tolist(), host.correlation[rows].tolist(), strict=True)
+    return np.array([pair in taken for pair in pairs], dtype=bool)
+
+
+def _in_capture(
+    rows: npt.NDArray[np.int64], apis: npt.NDArray[np.int64], roles: npt.NDArray[np.int8], host: HostRows
+) -> npt.NDArray[np.bool_]:
+    """Return which rows lie between the begin and the end of a stream capture on their thread."""
+    inside = np.zeros(len(rows), dtype=bool)
+    marks = apis[(roles == ApiRole.CAPTURE_BEGIN) | (roles == ApiRole.CAPTURE_END)]
+    if not len(marks):
+        return inside
+    begins = (roles == ApiRole.CAPTURE_BEGIN)[np.isin(apis, marks)]
+    for thread in np.unique(host.thread[marks]).tolist():
+        here = host.thread[marks] == thread
+        depth = np.cumsum(np.where(begins[here], 1, -1))
+        mine = np.flatnonzero(host.thread[rows] == thread)
+        place = np.searchsorted(host.start_ns[marks[here]], host.start_ns[rows[mine]], side="right") - 1
+        inside[mine] = (place >= 0) & (depth[np.maximum(place, 0)] > 0)
+        # A capture that was open when the recording began shows its end only.
+        first = marks[here][0]
+        if not begins[here][0]:
+            inside[mine] |= host.start_ns[rows[mine]] < host.start_ns[first]
+    return inside
+
+
+def _expected_time(missing: npt.NDArray[np.int64], ops: DeviceOps, host: HostRows) -> int:
+    """Return the op time that the calls would have at the mean of calls of the same name, or of all calls."""
+    launched = ops.launch >= 0
+    length = (ops.end_ns - ops.start_ns)[launched].astype(np.float64)
+    of_name = host.name[ops.launch[launched]]
+    size = int(max(of_name.max(initial=0), host.name[missing].max(initial=0))) + 1
+    time = np.bincount(of_name, weights=length, minlength=size)
+    calls = np.bincount(host.name[np.unique(ops.launch[launched])], minlength=size)
+    everything = float(length.sum()) / max(1, int(calls.sum()))
+    mean = np.where(calls > 0, time / np.maximum(calls, 1), everything)
+    return round(float(mean[host.name[missing]].sum()))
+
+
+def _short(name: str, limit: int = 60) -> str:
+    return name if len(name) <= limit else name[: limit - 1] + "…"

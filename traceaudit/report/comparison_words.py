@@ -1,0 +1,161 @@
+"""The sentences and rows of a comparison that text reports share."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from traceaudit.model.results.diff import Outcome, Status
+from traceaudit.report.format import count_text, duration, plain
+
+if TYPE_CHECKING:
+    from traceaudit.model.noise import Effect
+    from traceaudit.model.results.diff import CheckResult, GroupDiff, KernelDiff, Measure, SideSummary
+
+__all__ = [
+    "MEASURE_LABELS",
+    "Row",
+    "change_texts",
+    "headline",
+    "measure_rows",
+    "notes",
+    "rows_that_matter",
+    "share_text",
+    "side_text",
+    "signed",
+    "unsettled",
+]
+
+MEASURE_LABELS = {
+    "window": "step window (profiled)",
+    "wall": "wall (unprofiled)",
+    "op_time": "op time",
+    "busy": "busy",
+    "compute": "compute",
+    "exposed_comm": "exposed comm",
+    "exposed_copy": "exposed copy",
+    "idle_graph": "idle graph",
+    "idle_latency": "idle latency",
+    "idle_host": "idle host",
+    "idle_unknown": "idle unknown",
+}
+_CHANGE_LABELS = {"shared_memory": "shared memory", "blocks_per_sm": "blocks per SM"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A kernel or a group of them, ready to print.
+
+    Attributes
+    ----------
+    name
+        Safe to print only after `plain` or the escape of the format.
+    """
+
+    name: str
+    status: str
+    effect: "Effect"
+    launches: str
+    violates: tuple[str, ...]
+    suspects: tuple[str, ...]
+
+
+def headline(check: "CheckResult") -> str:
+    """Say the verdict in one sentence."""
+    result = check.diff
+    if not result.comparable:
+        return "the sides are not alike; nothing was compared"
+    failed = unsettled(check, Outcome.FAIL)
+    open_ = unsettled(check, Outcome.INCONCLUSIVE)
+    if check.verdict is Outcome.FAIL:
+        return f"{count_text(len(failed), 'limit')} broken beyond the noise"
+    if check.verdict is Outcome.INCONCLUSIVE:
+        return f"the data cannot tell: {count_text(len(open_), 'question')} left open"
+    return f"nothing grew beyond its limits and its noise, in {count_text(len(result.kernels), 'kernel')}"
+
+
+def unsettled(check: "CheckResult", outcome: Outcome) -> list[str]:
+    """Return the messages of the rulings with this outcome."""
+    return [f"{ruling.message} [{_place(check, ruling.rule, ruling.line)}]" for ruling in check.rulings if ruling.outcome is outcome]
+
+
+def rows_that_matter(check: "CheckResult", most: int) -> tuple[list[Row], int]:
+    """Return the rows that an engineer would look at, those that decide first, and how many others changed or did not."""
+    rows = [_group_row(group) for group in check.diff.groups]
+    rows += [_kernel_row(kernel) for kernel in check.diff.kernels if kernel.group is None]
+    rows.sort(key=lambda row: (not row.violates, not row.suspects, row.status == Status.SAME, -abs(row.effect.delta_ns), row.name))
+    return rows[:most], len(rows) - min(most, len(rows))
+
+
+def notes(check: "CheckResult") -> tuple[str, ...]:
+    """Say what a reader must know to weigh the verdict."""
+    result = check.diff
+    found = []
+    single = [name for name, side in (("base", result.base), ("head", result.head)) if side.runs == 1]
+    if len(single) == 2:  # noqa: PLR2004  (both sides)
+        found.append(
+            "One run a side: how much runs of the same code differ was not measured; recorded usual noise stands in its "
+            "place, and differences below it stay unseen. Three runs a side measure it."
+        )
+    if not result.step.judged and result.step.reason:
+        wall = result.measure("wall")
+        instead = "" if wall is not None and wall.judged else "; the host's part of the step was not judged"
+        found.append(f"The step's window was not judged: {result.step.reason}{instead}.")
+    return tuple(found)
+
+
+def side_text(side: "SideSummary") -> str:
+    """Describe a side in one line."""
+    facts = ", ".join(f"{name.replace('_', ' ')} {value}" if name in ("batch", "context") else value for name, value in side.facts.items())
+    runs = f"{count_text(side.runs, 'run')}, {count_text(side.steps, 'step')}"
+    return f"{plain(side.label)}: {runs}; {plain(facts) or 'nothing known of what ran'}; traces {side.verdict}"
+
+
+def signed(time_ns: float) -> str:
+    """Write a difference with its sign.
+
+    Examples
+    --------
+    >>> signed(24_700), signed(0), signed(-1_500)
+    ('+24.7 µs', '0 ns', '-1.50 µs')
+    """
+    return f"+{duration(time_ns)}" if time_ns > 0 else duration(time_ns)
+
+
+def share_text(effect: "Effect") -> str:
+    """Write a relative difference, empty where there is nothing to relate to."""
+    return "" if effect.ratio is None else f"{100 * (effect.ratio - 1):+.1f}%"
+
+
+def change_texts(kernel: "KernelDiff") -> list[str]:
+    """Say what else changed about a kernel."""
+    texts = [f"called {plain(kernel.base_name)} before"] if kernel.status is Status.RENAMED and kernel.base_name else []
+    return texts + [
+        f"{_CHANGE_LABELS.get(change.what, change.what)} {change.base or 'unknown'} -> {change.head or 'unknown'}"
+        for change in kernel.changes
+    ]
+
+
+def measure_rows(check: "CheckResult") -> list["Measure"]:
+    """Return the quantities of the step that are not zero on both sides."""
+    rows = [check.diff.step, *check.diff.measures]
+    return [row for row in rows if row.effect.base_ns or row.effect.head_ns]
+
+
+def _place(check: "CheckResult", rule: str, line: int | None) -> str:
+    return f"{plain(check.budget)}:{line} {rule}" if line is not None and check.budget is not None else rule
+
+
+def _kernel_row(kernel: "KernelDiff") -> Row:
+    launches = [("-" if count is None else f"{count:,}") for count in (kernel.launches_base, kernel.launches_head)]
+    text = launches[0] if launches[0] == launches[1] else " -> ".join(launches)
+    return Row(kernel.name, str(kernel.status), kernel.effect, text, kernel.violates, kernel.suspects)
+
+
+def _group_row(group: "GroupDiff") -> Row:
+    name = f"{_listed(group.base)} -> {_listed(group.head)}"
+    return Row(name, group.kind, group.effect, "", group.violates, group.suspects)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    if not names:
+        return "nothing"
+    return f"{names[0]} + {len(names) - 1} more" if len(names) > 1 else names[0]

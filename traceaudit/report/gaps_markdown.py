@@ -1,0 +1,48 @@
+"""`gaps` as Markdown, for a comment."""
+
+from typing import TYPE_CHECKING
+
+from traceaudit.report.format import duration, percent
+from traceaudit.report.gaps_table import MOST_ROWS, neighbours
+from traceaudit.report.gaps_words import CAUSES, remarks, verdict_line
+from traceaudit.report.markdown import code, escape, head, markdown_table
+from traceaudit.report.registry import PLAIN_PAGE, Page
+
+if TYPE_CHECKING:
+    from traceaudit.model.results.gaps import DeviceGaps, GapReport
+
+__all__ = ["gaps"]
+
+
+def gaps(result: "GapReport", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (every renderer takes a page)
+    """Write a gap report."""
+    lines = head("gaps", result.path, result.completeness)
+    for device in result.devices:
+        lines += _device(device)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _device(device: "DeviceGaps") -> list[str]:
+    steps = max(device.steps_used, 1)
+    where = f"rank {device.rank}, device {device.device}, {device.name or 'unknown device'}"
+    rows = [
+        [
+            duration(row.per_step_ns),
+            percent(row.total_ns, device.idle_ns),
+            f"{row.count / steps:,.3g}",
+            duration(row.median_ns),
+            duration(row.p90_ns),
+            CAUSES[row.cause],
+            code(neighbours(row)),
+        ]
+        for row in device.gaps[:MOST_ROWS]
+    ]
+    return [
+        f"**{escape(verdict_line(device))}**",
+        "",
+        escape(f"{where}; window {duration(device.window_ns / steps)}, idle {duration(device.idle_ns / steps)} a step"),
+        "",
+        *(f"- {escape(text)}" for text in remarks(device)),
+        "",
+        *markdown_table(["a step", "of idle", "count", "median", "p90", "cause", "between"], "rrrrrll", rows),
+    ]

@@ -1,0 +1,67 @@
+"""Words for what `gaps` found: causes, limits and the lines an engineer would act on."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from traceaudit.report.format import duration, percent
+
+if TYPE_CHECKING:
+    from traceaudit.model.results.gaps import DeviceGaps
+
+__all__ = ["CAUSES", "LIMITS", "remarks", "verdict_line"]
+
+LIMITS = {
+    "device_bound": "device-bound",
+    "host_bound": "host-bound",
+    "sync_bound": "sync-bound",
+    "copy_bound": "copy-bound",
+    "comm_bound": "comm-bound",
+    "mixed": "mixed",
+}
+CAUSES = {
+    "graph_node": "node latency in a graph",
+    "launch_call": "the launch call itself",
+    "delivery": "launched, not yet started",
+    "turnaround": "from one queued op to the next",
+    "unknown": "unknown: rows are missing",
+    "profiler_buffer": "launch call waits for the profiler",
+    "stream_wait": "waits for another stream",
+    "between_replays": "between graph replays",
+    "sync": "a blocking call and its wake-up",
+    "schedule": "engine scheduling",
+    "prepare": "preparing inputs",
+    "output": "sampling and output",
+    "launch_api": "another launch call",
+    "memory": "allocation",
+    "other_api": "other API call",
+    "framework": "framework dispatch",
+    "forward": "Python around the model",
+    "python": "Python",
+    "annotation": "annotated host work",
+    "profiler": "the profiler",
+    "other_thread": "another thread at work",
+    "unrecorded": "unrecorded host time",
+}
+
+
+def verdict_line(device: "DeviceGaps") -> str:
+    """Say what bounds the steps, with the shares of the window."""
+    ranked = sorted(device.shares.items(), key=lambda share: -share[1])
+    shares = ", ".join(f"{LIMITS[name].removesuffix('-bound')} {percent(part, 1)}" for name, part in ranked if part > 0)
+    return f"{LIMITS[device.verdict]} ({shares} of the window)"
+
+
+def remarks(device: "DeviceGaps") -> Iterator[str]:
+    """Yield the lines to act on."""
+    steps = max(device.steps_used, 1)
+    lead = "the host leads" if device.queue_depth >= 1 else "the host chases the device"
+    yield f"Launch-ahead depth {device.queue_depth:.2f} on average: {lead}."
+    short = device.short
+    if short.gaps:
+        yield (
+            f"Gaps below {duration(short.limit_ns)}: {short.gaps / steps:,.0f} a step, {duration(short.time_ns / steps)} a step; "
+            f"{short.shorter_than_launch:,} of {short.kernels:,} ops are shorter than their own launch call."
+        )
+    path = device.path
+    parts = ", ".join(f"{kind.replace('_', ' ')} {duration(time)}" for kind, time in list(path.by_kind().items())[:5])
+    yield f"Critical path of step {path.step} ({duration(path.window_ns)}): {parts}."

@@ -1,0 +1,40 @@
+"""`whatif` as Markdown, for a comment."""
+
+from typing import TYPE_CHECKING
+
+from traceaudit.report.format import duration, percent
+from traceaudit.report.markdown import code, escape, head, markdown_table
+from traceaudit.report.registry import PLAIN_PAGE, Page
+from traceaudit.report.whatif_words import headline, remarks
+
+if TYPE_CHECKING:
+    from traceaudit.model.results.whatif import DeviceWhatIf, WhatIf
+
+__all__ = ["whatif"]
+
+
+def whatif(result: "WhatIf", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (every renderer takes a page)
+    """Write a prediction."""
+    lines = head("whatif", result.path, result.completeness)
+    for device in result.devices:
+        lines += _device(device)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _device(device: "DeviceWhatIf") -> list[str]:
+    rows = [
+        [
+            duration(row.save_ns),
+            percent(row.save_ns, device.baseline_ns),
+            duration(row.naive_save_ns),
+            code(row.name),
+        ]
+        for row in device.kernels
+    ]
+    return [
+        f"**{escape(headline(device))}**",
+        "",
+        *(f"- {escape(text)}" for text in remarks(device)),
+        "",
+        *markdown_table(["save", "of step", "naive", "kernel"], "rrrl", rows),
+    ]

@@ -1,0 +1,55 @@
+"""`whatif` on a terminal: what the step becomes, the naive bound beside it, and what removing each kernel would save."""
+
+from typing import TYPE_CHECKING
+
+from traceaudit.report.format import percent, scale_for
+from traceaudit.report.registry import PLAIN_PAGE, Page
+from traceaudit.report.terminal.canvas import Canvas, Column
+from traceaudit.report.terminal.verdict import add_title, add_verdict
+from traceaudit.report.whatif_words import headline, remarks
+
+if TYPE_CHECKING:
+    from traceaudit.model.results.whatif import DeviceWhatIf, WhatIf
+
+__all__ = ["whatif"]
+
+
+def whatif(result: "WhatIf", page: Page = PLAIN_PAGE) -> str:
+    """Write a prediction."""
+    canvas = Canvas(page)
+    add_title(canvas, "whatif", result.path, result.sources)
+    add_verdict(canvas, result.completeness)
+    for device in result.devices:
+        _device(canvas, device)
+    return canvas.text()
+
+
+def _device(canvas: Canvas, device: "DeviceWhatIf") -> None:
+    canvas.heading("Step", headline(device))
+    canvas.paragraph((f"rank {device.rank}, device {device.device}, {device.name or 'unknown device'}", ""), indent=2)
+    for text in remarks(device):
+        canvas.paragraph(("- " + text, ""), indent=2, hang=2)
+    if not device.kernels:
+        return
+    scale = scale_for(max(row.op_time_ns for row in device.kernels))
+    canvas.heading(
+        "Best possible gain per kernel", f"{scale.unit} a step; save: re-timed without it, naive: its op time"
+    )
+    columns = [
+        Column("save", right=True),
+        Column("of step", right=True),
+        Column("naive", right=True),
+        Column("name", flexible=True),
+    ]
+    canvas.table(
+        columns,
+        [
+            [
+                scale.text(row.save_ns),
+                percent(row.save_ns, device.baseline_ns),
+                scale.text(row.naive_save_ns),
+                row.name,
+            ]
+            for row in device.kernels
+        ],
+    )
