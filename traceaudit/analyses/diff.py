@@ -9,16 +9,7 @@ import numpy as np
 from traceaudit.model.findings import Finding, Severity, Verdict
 from traceaudit.model.launchshape import waves
 from traceaudit.model.likeness import facts_of, unlike, unlike_findings
-from traceaudit.model.noise import (
-    PRIORS,
-    Effect,
-    RunSamples,
-    SideStatistic,
-    compare,
-    compare_single,
-    side_statistic,
-    z_of,
-)
+from traceaudit.model.noise import PRIORS, Effect, RunSamples, compare, compare_single, side_statistic, z_of
 from traceaudit.model.pairing import Group, Pair, Pairing, pair_kernels
 from traceaudit.model.results.diff import (
     Change,
@@ -30,12 +21,26 @@ from traceaudit.model.results.diff import (
     SideSummary,
     Status,
 )
-from traceaudit.model.runs import KernelKey, KernelSamples, RunSummary, Side
+from traceaudit.model.runs import KernelSamples, RunSummary, Side
+from traceaudit.model.sidesamples import (
+    account_times,
+    busy_frac,
+    busy_times,
+    kernel_names,
+    kernel_samples,
+    launches,
+    op_times,
+    ops_of_step,
+    unaccounted_frac,
+    usual_kernel,
+    walls_of,
+    windows,
+)
 
 __all__ = ["DEVICE_BOUND_FRAC", "DiffOptions", "diff"]
 
 DEVICE_BOUND_FRAC = 0.9
-"""Below this share of busy time a step's window is the profiler's and the host's, and says nothing of the step in service."""
+"""Below this share of busy time a window is the profiler's and the host's, and says nothing of the step in service."""
 
 COMMON_FRAC = 0.01
 """A factor nearer to 1 is not worth a word about clocks."""
@@ -50,7 +55,7 @@ COMMON_SHARE = 0.005
 """Kernels with less of the op time are left out when looking for a common factor."""
 
 WALL_RUNS = 3
-"""Runs a side from which on the unprofiled wall is judged: what the host sets differs between processes by half and more."""
+"""Runs a side from which on the unprofiled wall is judged: the host's part may differ by half between processes."""
 
 _JUDGED_BUSY = ("compute", "exposed_comm", "exposed_copy")
 
@@ -71,7 +76,10 @@ class DiffOptions:
     allow: frozenset[str] = frozenset()
 
 
-def diff(base: Side, head: Side, options: DiffOptions = DiffOptions(), findings: Sequence[Finding] = ()) -> DiffResult:
+_DEFAULT = DiffOptions()
+
+
+def diff(base: Side, head: Side, options: DiffOptions = _DEFAULT, findings: Sequence[Finding] = ()) -> DiffResult:
     """Compare head with base.
 
     Parameters
@@ -98,8 +106,8 @@ def diff(base: Side, head: Side, options: DiffOptions = DiffOptions(), findings:
         measures=_measures(base, head, z) if comparable else (),
         kernels=tuple(kernels),
         groups=tuple(_group(base, head, pairing, number, group, z) for number, group in enumerate(pairing.groups)),
-        launches_base=_ops(base),
-        launches_head=_ops(head),
+        launches_base=ops_of_step(base),
+        launches_head=ops_of_step(head),
         findings=found,
         common=common,
         confidence=options.confidence,
@@ -108,10 +116,10 @@ def diff(base: Side, head: Side, options: DiffOptions = DiffOptions(), findings:
 
 
 def _kernel(base: Side, head: Side, pair: Pair, z: float) -> KernelDiff:
-    old, new = _usual(base, pair.base), _usual(head, pair.head)
+    old, new = usual_kernel(base, pair.base), usual_kernel(head, pair.head)
     known = new or old
     assert known is not None  # noqa: S101  (a pair has at least one side)
-    effect = _effect(_samples(base, pair.base), _samples(head, pair.head), known.kind, z)
+    effect = _effect(kernel_samples(base, pair.base), kernel_samples(head, pair.head), known.kind, z)
     effect = replace(effect, launch_sd_ns=known.launch_sd_ns)
     return KernelDiff(
         name=known.name,
@@ -120,8 +128,8 @@ def _kernel(base: Side, head: Side, pair: Pair, z: float) -> KernelDiff:
         kind=known.kind,
         status=_status(pair, effect),
         effect=effect,
-        launches_base=_launches(base, pair.base),
-        launches_head=_launches(head, pair.head),
+        launches_base=launches(base, pair.base),
+        launches_head=launches(head, pair.head),
         changes=_changes(base, head, old, new),
         group=pair.group,
     )
@@ -145,9 +153,9 @@ def _group(base: Side, head: Side, pairing: Pairing, number: int, group: Group, 
     in_head = frozenset(key for pair in members for key in pair.head)
     return GroupDiff(
         kind=group.kind,
-        base=_names(base, in_base),
-        head=_names(head, in_head),
-        effect=_effect(_samples(base, in_base), _samples(head, in_head), "compute", z),
+        base=kernel_names(base, in_base),
+        head=kernel_names(head, in_head),
+        effect=_effect(kernel_samples(base, in_base), kernel_samples(head, in_head), "compute", z),
     )
 
 
@@ -158,61 +166,6 @@ def _effect(base: Sequence[RunSamples] | None, head: Sequence[RunSamples] | None
     only = base if base is not None else head
     assert only is not None  # noqa: S101  (a kernel is on one side at least)
     return compare_single(side_statistic(only), prior, z, head=base is None)
-
-
-def _samples(side: Side, keys: frozenset[KernelKey]) -> list[RunSamples] | None:
-    """Sum the kernels with these keys in each step of each run; None without keys."""
-    if not keys:
-        return None
-    return [_run_samples(run, [kernel for kernel in run.kernels if kernel.key in keys]) for run in side.runs]
-
-
-def _run_samples(run: RunSummary, kernels: Sequence[KernelSamples]) -> RunSamples:
-    if not kernels:
-        return RunSamples((0.0,) * run.steps)
-    steps = np.sum([kernel.step_ns for kernel in kernels], axis=0)
-    launches = [float(np.median(kernel.step_launches)) for kernel in kernels]
-    spread = sum(count * (kernel.launch_sd_ns or 0.0) ** 2 for count, kernel in zip(launches, kernels, strict=True))
-    return RunSamples(tuple(steps.tolist()), spread, _rounding(run, sum(launches)))
-
-
-def _rounding(run: RunSummary, launches: float) -> float:
-    """Return the variance that whole-microsecond times add to a sum: two rounded ends a launch."""
-    return launches * run.resolution_ns**2 / 6 if run.resolution_ns > 1 else 0.0
-
-
-def _launches(side: Side, keys: frozenset[KernelKey]) -> int | None:
-    if not keys:
-        return None
-    return round(
-        float(
-            np.median(
-                [
-                    np.median(np.sum([kernel.step_launches for kernel in run.kernels if kernel.key in keys], axis=0))
-                    for run in side.runs
-                ]
-            )
-        )
-    )
-
-
-def _ops(side: Side) -> int:
-    sums = [np.median(np.sum([kernel.step_launches for kernel in run.kernels], axis=0)) for run in side.runs]
-    return round(float(np.median(sums)))
-
-
-def _usual(side: Side, keys: frozenset[KernelKey]) -> KernelSamples | None:
-    """Return the samples that stand for a kernel: those with most time in the side's middle run that has it."""
-    runs = [[kernel for kernel in run.kernels if kernel.key in keys] for run in side.runs]
-    runs = [kernels for kernels in runs if kernels]
-    if not runs:
-        return None
-    return max(runs[(len(runs) - 1) // 2], key=lambda kernel: (sum(kernel.step_ns), kernel.name))
-
-
-def _names(side: Side, keys: frozenset[KernelKey]) -> tuple[str, ...]:
-    kernels = [_usual(side, frozenset((key,))) for key in sorted(keys)]
-    return tuple(dict.fromkeys(kernel.name for kernel in kernels if kernel is not None))
 
 
 def _changes(base: Side, head: Side, old: KernelSamples | None, new: KernelSamples | None) -> tuple[Change, ...]:
@@ -240,50 +193,30 @@ def _described(run: RunSummary, kernel: KernelSamples) -> dict[str, str | None]:
 
 def _step(base: Side, head: Side, z: float) -> Measure:
     """Compare the profiled windows; they are judged where the device, not the host, sets their length."""
-    effect = _effect(_windows(base), _windows(head), "device", z)
-    bound = min(_busy_frac(side) for side in (base, head))
+    effect = _effect(windows(base), windows(head), "device", z)
+    bound = min(busy_frac(side) for side in (base, head))
     if bound >= DEVICE_BOUND_FRAC:
         return Measure("window", effect, judged=True)
-    wide = _effect(_windows(base), _windows(head), "host", z)
-    share = f"the device is busy for {100 * bound:.0f} % of the profiled step, so its length is the host's and the profiler's"
-    return Measure("window", wide, judged=False, reason=share)
+    wide = _effect(windows(base), windows(head), "host", z)
+    share = f"the device is busy for {100 * bound:.0f} % of the profiled step"
+    return Measure("window", wide, judged=False, reason=f"{share}, so its length is the host's and the profiler's")
 
 
 def _measures(base: Side, head: Side, z: float) -> tuple[Measure, ...]:
     measures = [
-        Measure("op_time", _effect(_op_times(base), _op_times(head), "device", z), judged=True),
-        Measure("busy", _effect(_busy(base), _busy(head), "device", z), judged=True),
+        Measure("op_time", _effect(op_times(base), op_times(head), "device", z), judged=True),
+        Measure("busy", _effect(busy_times(base), busy_times(head), "device", z), judged=True),
     ]
-    walls = [[RunSamples(tuple(map(float, run.wall_ns))) for run in side.runs if run.wall_ns] for side in (base, head)]
+    walls = [walls_of(side) for side in (base, head)]
     if walls[0] and walls[1]:
         enough = min(len(walls[0]), len(walls[1])) >= WALL_RUNS
         reason = None if enough else f"the host's noise is known from {WALL_RUNS} runs a side on"
         measures.append(Measure("wall", _effect(walls[0], walls[1], "host", z), enough, reason))
     for name in base.runs[0].accounts:
         kind = "device" if name in _JUDGED_BUSY else "host"
-        effect = _effect(_accounts(base, name), _accounts(head, name), kind, z)
+        effect = _effect(account_times(base, name), account_times(head, name), kind, z)
         measures.append(Measure(name, effect, judged=False, reason="accounts are judged where a budget names them"))
     return tuple(measures)
-
-
-def _windows(side: Side) -> list[RunSamples]:
-    return [RunSamples(run.window_ns) for run in side.runs]
-
-
-def _busy(side: Side) -> list[RunSamples]:
-    return [RunSamples(run.busy_ns, rounding_variance=_rounding(run, len(run.sequence))) for run in side.runs]
-
-
-def _accounts(side: Side, name: str) -> list[RunSamples]:
-    return [RunSamples(run.accounts[name]) for run in side.runs]
-
-
-def _op_times(side: Side) -> list[RunSamples]:
-    return [_run_samples(run, run.kernels) for run in side.runs]
-
-
-def _busy_frac(side: Side) -> float:
-    return min(sum(run.busy_ns) / max(sum(run.window_ns), 1.0) for run in side.runs)
 
 
 def _summary(side: Side) -> SideSummary:
@@ -295,18 +228,8 @@ def _summary(side: Side) -> SideSummary:
         steps=sum(run.steps for run in side.runs),
         facts=facts_of(side.runs),
         verdict=max(verdicts, key=list(Verdict).index),
-        unaccounted_frac=_unaccounted(side),
+        unaccounted_frac=unaccounted_frac(side),
     )
-
-
-def _unaccounted(side: Side) -> float:
-    """Return the share of the step that is idle without explanation or, with a wall, not in the trace."""
-    unknown: SideStatistic = side_statistic(_accounts(side, "idle_unknown"))
-    window = side_statistic(_windows(side)).value_ns
-    walls = [RunSamples(tuple(map(float, run.wall_ns))) for run in side.runs if run.wall_ns]
-    wall = side_statistic(walls).value_ns if walls else window
-    whole = max(wall, window)
-    return (unknown.value_ns + max(wall - window, 0.0)) / whole if whole else 0.0
 
 
 def _common_shift(kernels: Iterable[KernelDiff]) -> CommonShift | None:
@@ -333,7 +256,7 @@ def _clock(common: CommonShift) -> Finding:
     return Finding(
         "unlike_runs",
         Severity.WARNING,
-        f"{common.kernels} kernels all take {common.factor:.3f} times as long: that is the clock or the device, not the code",
+        f"{common.kernels} kernels all take {common.factor:.3f} times as long: clock or device, not code",
         "lock the clocks, let the device warm up before recording, and record both sides on one device in turn",
         count=common.kernels,
     )

@@ -1,8 +1,8 @@
 """The gate: from a comparison and a budget to pass, fail or inconclusive.
 
-Something *fails* when its growth is beyond every limit that is set and beyond its noise. It is *inconclusive* when it is
-beyond the limits but within the noise, or when the noise leaves room for a regression that a pass must exclude. Raising
-a limit never makes a judgement worse.
+Something *fails* when its growth is beyond every limit that is set and beyond its noise. It is *inconclusive* when it
+is beyond the limits but within the noise, or when the noise leaves room for a regression that a pass must exclude. A
+raised limit never makes a judgement worse.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,6 +15,7 @@ from traceaudit.model.results.completeness import Completeness
 from traceaudit.model.results.diff import (
     CheckResult,
     DiffResult,
+    GroupDiff,
     KernelDiff,
     Measure,
     Outcome,
@@ -30,10 +31,12 @@ MIN_STEPS = 3
 WITHIN_NOISE, NOISE_TOO_LARGE, COMMON_SHIFT = "within_noise", "noise_too_large", "common_shift"
 
 
+_DEFAULT = Budget()
+
 _Judged = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def judge(result: DiffResult, budget: Budget = Budget()) -> CheckResult:
+def judge(result: DiffResult, budget: Budget = _DEFAULT) -> CheckResult:
     """Judge a comparison.
 
     Parameters
@@ -43,7 +46,7 @@ def judge(result: DiffResult, budget: Budget = Budget()) -> CheckResult:
     """
     judged = _with_limits(result, budget)
     blocking = list(_conditions(judged, budget))
-    rulings = [*blocking, *_growth(judged), *_bounds(judged, budget)]
+    rulings = [*blocking, *_growth(judged, budget), *_bounds(judged, budget)]
     verdict = Outcome.INCONCLUSIVE if blocking else worst([ruling.outcome for ruling in rulings])
     return CheckResult(judged, verdict, tuple(rulings), budget.source, Completeness.of(judged.findings))
 
@@ -153,20 +156,20 @@ def _conditions(result: DiffResult, budget: Budget) -> Iterator[Ruling]:
             yield Ruling("min_runs", Outcome.INCONCLUSIVE, message)
 
 
-def _growth(result: DiffResult) -> Iterator[Ruling]:
+def _growth(result: DiffResult, budget: Budget) -> Iterator[Ruling]:
     """Say what grew beyond its limits, or may have."""
-    rows = (
-        *((row.name, row) for row in result.kernels),
-        *((f"{row.kind}: {' + '.join(row.base)} -> {' + '.join(row.head)}", row) for row in result.groups),
-        *((row.name, row) for row in (result.step, *result.measures)),
-    )
+    rows: list[tuple[str, KernelDiff | GroupDiff | Measure]] = [(row.name, row) for row in result.kernels]
+    rows += [(f"{row.kind}: {' + '.join(row.base)} -> {' + '.join(row.head)}", row) for row in result.groups]
+    rows += [(row.name, row) for row in (result.step, *result.measures)]
+    lines = {kernel.rule: kernel.line for kernel in budget.kernels}
+    lines |= {measure.rule: measure.line for measure in budget.measures}
     for name, row in rows:
         if row.violates:
-            yield Ruling(_joined(row.violates), Outcome.FAIL, f"{name}: {_grown(row.effect)}")
+            rule = row.violates[0].rpartition(".")[0] or "limits"
+            yield Ruling(rule, Outcome.FAIL, f"{name}: {_grown(row.effect)}", lines.get(rule))
         elif row.suspects:
-            yield Ruling(
-                _joined(row.suspects), Outcome.INCONCLUSIVE, f"{name}: {_grown(row.effect)}; {_WHY[row.suspects[0]]}"
-            )
+            reason = row.suspects[0]
+            yield Ruling(reason, Outcome.INCONCLUSIVE, f"{name}: {_grown(row.effect)}; {_WHY[reason]}")
 
 
 _WHY = {
@@ -174,10 +177,6 @@ _WHY = {
     NOISE_TOO_LARGE: "the noise leaves room for a regression that matters: more runs or steady clocks would tell",
     COMMON_SHIFT: "all kernels changed by this factor: clock or device",
 }
-
-
-def _joined(names: tuple[str, ...]) -> str:
-    return " and ".join(names)
 
 
 def _grown(effect: Effect) -> str:
@@ -211,7 +210,8 @@ def _bounds(result: DiffResult, budget: Budget) -> Iterator[Ruling]:
         measured = result.measure("wall") or result.step
         found = floor.floor_ns / measured.effect.head_ns if measured.effect.head_ns else 0.0
         outcome = Outcome.PASS if found >= floor.min_frac else Outcome.FAIL
-        message = f"the floor is {100 * found:.1f} % of the {measured.name}, at least {100 * floor.min_frac:.1f} % is asked for"
+        least, part = 100 * floor.min_frac, 100 * found
+        message = f"the floor is {part:.1f} % of the {measured.name}, at least {least:.1f} % is asked for"
         yield Ruling(f"{floor.rule}.min_frac", outcome, message, floor.line)
 
 
@@ -252,8 +252,6 @@ def _measure_bounds(result: DiffResult, rule: MeasureRule) -> Iterator[Ruling]:
 
 def _bound(rule: str, line: int | None, what: str, found: float, most: float, noise: float = 0.0) -> Ruling:
     """Judge a value: above the bound by more than its noise it fails, above it by less nothing can be said."""
-    if found <= most:
-        outcome = Outcome.PASS
-    else:
-        outcome = Outcome.FAIL if found - noise > most else Outcome.INCONCLUSIVE
+    broken = Outcome.FAIL if found - noise > most else Outcome.INCONCLUSIVE
+    outcome = Outcome.PASS if found <= most else broken
     return Ruling(rule, outcome, f"{found:.6g} {what}, at most {most:.6g} is allowed", line)

@@ -190,14 +190,15 @@ def _causes(
     mine = np.flatnonzero(used[pieces.window] & (pieces.owner == Owner.IDLE_HOST))
     thread = launching_threads(view, pieces.gap[mine])
     cutter = CauseCutter(view.trace, view.rank, blocked, ignored)
-    parts = cutter.cut(thread, pieces.start_ns[mine], pieces.end_ns[mine])
-    labels, inverse = np.unique(parts.label, return_inverse=True)
-    sums = np.zeros(len(labels), np.int64)
-    np.add.at(sums, inverse, parts.end_ns - parts.start_ns)
-    named = np.zeros(len(view.trace.names), np.int8)
-    decided = parts.row[parts.row >= 0]
-    named[view.trace.host.name[decided]] = view.trace.host.category[decided]
-    return _named_causes(view, dict(zip(labels.tolist(), sums.tolist(), strict=True)), named)
+    names, host = len(view.trace.names), view.trace.host
+    sums = np.zeros(len(FIXED_CAUSES) + names, np.int64)
+    category = np.zeros(names, np.int8)
+    for part in cutter.chunks(thread, pieces.start_ns[mine], pieces.end_ns[mine]):
+        np.add.at(sums, part.label, part.end_ns - part.start_ns)
+        decided = part.row[part.row >= 0]
+        category[host.name[decided]] = host.category[decided]
+    found = np.flatnonzero(sums)
+    return _named_causes(view, dict(zip(found.tolist(), sums[found].tolist(), strict=True)), category)
 
 
 def _named_causes(view: DeviceView, sums: Mapping[int, int], category: npt.NDArray[np.int8]) -> dict[str, int]:

@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from traceaudit.audit.contents import inspect
+    from traceaudit.audit.floor import roofline
     from traceaudit.audit.kerneltimes import kernels
     from traceaudit.audit.ledger import reconcile
     from traceaudit.audit.prediction import whatif
+    from traceaudit.audit.reading import Progress
     from traceaudit.audit.waiting import gaps
 
-__all__ = ["gaps", "inspect", "kernels", "reconcile", "whatif"]
+__all__ = ["Progress", "gaps", "inspect", "kernels", "reconcile", "roofline", "whatif"]
 
 _MODULES = {
+    "Progress": "reading",
     "gaps": "waiting",
     "inspect": "contents",
     "kernels": "kerneltimes",
     "reconcile": "ledger",
+    "roofline": "floor",
     "whatif": "prediction",
 }
 

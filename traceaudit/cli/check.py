@@ -30,7 +30,8 @@ CheckPaths = Annotated[
     ),
 ]
 BudgetFile = Annotated[
-    str | None, typer.Option("--budget", metavar="FILE", show_default=False, help="Judge by the limits in this TOML file.")
+    str | None,
+    typer.Option("--budget", metavar="FILE", show_default=False, help="Judge by the limits in this TOML file."),
 ]
 Baseline = Annotated[
     str | None,
@@ -44,14 +45,17 @@ Baseline = Annotated[
 SaveBaseline = Annotated[
     str | None,
     typer.Option(
-        "--save-baseline", metavar="NAME", show_default=False, help="Store HEAD as a baseline, unless the check does not pass."
+        "--save-baseline",
+        metavar="NAME",
+        show_default=False,
+        help="Store HEAD as a baseline, unless the check does not pass.",
     ),
 ]
 Init = Annotated[bool, typer.Option("--init", help="Write a budget with what HEAD (or --baseline) measures, and stop.")]
 Force = Annotated[bool, typer.Option("--force", help="Let --init replace a budget that is there.")]
 
 
-def check(  # noqa: PLR0913  (options are keyword-only)
+def check(
     paths: CheckPaths = None,
     *,
     budget: BudgetFile = None,
@@ -117,7 +121,9 @@ def _sides(paths: list[str] | None, baseline: str | None, *, alone: bool) -> tup
         raise UsageError("check needs traces", hint="write traceaudit check BASE HEAD, or check HEAD --baseline NAME")
     base, head = sides_of(paths)
     if not base and baseline is None and not alone:
-        raise UsageError("check needs two sides", hint="write traceaudit check BASE HEAD, or check HEAD --baseline NAME")
+        raise UsageError(
+            "check needs two sides", hint="write traceaudit check BASE HEAD, or check HEAD --baseline NAME"
+        )
     return base, head
 
 

@@ -13,7 +13,7 @@ from traceaudit.analyses.diff import DiffOptions, diff
 from traceaudit.analyses.gate import baseline_regressed, judge
 from traceaudit.analyses.reconcile import reconcile as reconcile_device
 from traceaudit.analyses.trust import timeline_findings
-from traceaudit.audit import Progress
+from traceaudit.audit.reading import Progress
 from traceaudit.errors import ConfigError, TraceFormatError, UsageError
 from traceaudit.ingest import locate, read
 from traceaudit.ingest.baseline import baseline_text, read_baseline
@@ -28,7 +28,18 @@ from traceaudit.model.runs import RunSummary, Side
 from traceaudit.model.sampling import summarise
 from traceaudit.model.trace import Trace
 
-__all__ = ["BASELINE_FOLDER", "SEPARATOR", "SideTraces", "allowed", "baseline_path", "compare", "read_side", "sides_of"]
+__all__ = [
+    "BASELINE_FOLDER",
+    "SEPARATOR",
+    "SideTraces",
+    "allowed",
+    "baseline_path",
+    "compare",
+    "load_baseline",
+    "read_side",
+    "save_baseline",
+    "sides_of",
+]
 
 SEPARATOR = "vs"
 """Stands between the files of base and those of head where there are more than two."""
@@ -160,9 +171,8 @@ def _files(paths: Sequence[str]) -> list[str]:
     """Return the trace files of a side, sorted, each once."""
     found: dict[str, str] = {}
     for path in paths:
-        matches = (
-            sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) and not Path(path).exists() else [path]
-        )
+        expand = glob.has_magic(path) and not Path(path).exists()
+        matches = sorted(glob.glob(path, recursive=True)) if expand else [path]  # noqa: PTH207  (absolute patterns, too)
         for match in matches or [path]:
             for file in locate(match):
                 found.setdefault(file if file == "-" else os.path.realpath(file), file)

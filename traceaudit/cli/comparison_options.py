@@ -64,7 +64,7 @@ Allow = Annotated[
 ]
 Relative = Annotated[
     float | None,
-    typer.Option("--relative", metavar="FRAC", show_default=False, help="Growth allowed as a share of base, such as 0.02."),
+    typer.Option("--relative", metavar="FRAC", show_default=False, help="Growth allowed as a share of base, as 0.02."),
 ]
 AbsoluteUs = Annotated[
     float | None,
@@ -91,7 +91,8 @@ def deliver_comparison(
     from traceaudit.report import formats_of
 
     if format_ is None:
-        format_ = ComparisonFormat.TABLE if path is None else ENDINGS.get(Path(path).suffix.lower(), ComparisonFormat.TABLE)
+        table = ComparisonFormat.TABLE
+        format_ = table if path is None else ENDINGS.get(Path(path).suffix.lower(), table)
     if format_ not in formats_of(command):
         raise UsageError(f"{command} has no {format_} report", hint=f"take one of {', '.join(formats_of(command))}")
     results: list[CheckResult] = []

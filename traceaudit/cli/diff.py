@@ -27,7 +27,7 @@ def diff(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,  # noqa: ARG001  (the error boundary looks for it)
 ) -> None:
-    """What changed? Two sides compared kernel by kernel, with the noise of each difference. Never fails; see check."""
+    """Compare two sides kernel by kernel, with the noise of each difference; check is what fails on it."""
     from traceaudit.cli.comparison import allowed, compare, read_side, sides_of
     from traceaudit.config import SelectionFlags, StepFlags, reconcile_options
     from traceaudit.errors import ExitCode, UsageError
@@ -40,8 +40,8 @@ def diff(
     budget = Budget(allow=allowed(allow or ()))
 
     def analyse(progress: "Report | None") -> "CheckResult":
-        sides = [read_side(name, side, options, progress=progress) for name, side in (("base", base), ("head", head))]
-        return compare(*sides, budget)
+        measured = read_side("base", base, options, progress=progress)
+        return compare(measured, read_side("head", head, options, progress=progress), budget)
 
     result = copt.deliver_comparison("diff", analyse, format_, output, quiet=quiet)
     if not result.diff.comparable:

@@ -106,8 +106,9 @@ def roofline(
     debug: opt.Debug = False,  # noqa: ARG001  (the error boundary looks for it)
 ) -> None:
     """Give the least time for a decode step, from the model's configuration, the batch and the GPU."""
+    from traceaudit import audit
     from traceaudit.cli.output import Output, deliver
-    from traceaudit.cli.roofline_flags import RooflineFlags, floor_of, roofline_request
+    from traceaudit.config.floor import RooflineFlags, roofline_request
 
     out = Output.of("roofline", format_, output, strict=False, quiet=quiet)
     flags = RooflineFlags(
@@ -133,4 +134,4 @@ def roofline(
         accept_length=accept_length,
     )
     request = roofline_request(flags)
-    deliver(lambda _: floor_of(request), out)
+    deliver(lambda _: audit.roofline(request), out)

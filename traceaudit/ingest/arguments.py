@@ -179,8 +179,8 @@ def _coerced(value: object, kind: object) -> object:
         return as_int(value)
     if kind == str | None:
         return str(value) if isinstance(value, str | int) else None
-    if kind == list[int] | None and isinstance(value, list):
-        numbers = [as_int(item) for item in value]
+    if kind == list[int] | None:
+        numbers = [as_int(item) for item in value] if isinstance(value, list) else [None]
         return None if None in numbers else numbers
     return value if isinstance(value, str | int) else None
 

@@ -55,7 +55,9 @@ def read_baseline(path: str) -> Side:
         if head.format != FORMAT:
             raise ConfigError("this is no baseline", where=path, hint=hint)
         if head.version != VERSION:
-            raise ConfigError(f"the baseline has version {head.version}, this program reads {VERSION}", where=path, hint=hint)
+            raise ConfigError(
+                f"the baseline has version {head.version}, this program reads {VERSION}", where=path, hint=hint
+            )
         document = msgspec.json.decode(data, type=_Document)
     except (msgspec.MsgspecError, UnicodeDecodeError) as exc:
         raise ConfigError(f"this is no baseline: {str(exc)[:1].lower()}{str(exc)[1:]}", where=path, hint=hint) from exc

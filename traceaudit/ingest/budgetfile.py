@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from traceaudit.errors import ConfigError
+from traceaudit.ingest.tomllines import KeyPath, key_lines
 from traceaudit.model.budget import (
     ACCOUNTS,
     DEFAULT_LIMITS,
@@ -27,8 +28,6 @@ from traceaudit.units import NS_PER_MS, NS_PER_US
 __all__ = ["parse_budget", "read_budget"]
 
 MAX_BYTES = 1 << 20
-_Path = tuple[str | int, ...]
-
 _LIMITS = ("relative", "absolute_us", "step_share")
 _MEASURES = {"total": "op_time", "busy": "busy", "window": "window", "wall": "wall"}
 _TABLES = ("limits", "gate", "kernel", "account", *_MEASURES, "launches", "unaccounted", "floor")
@@ -59,7 +58,7 @@ def read_budget(path: str) -> Budget:
 
 
 def parse_budget(text: str, source: str) -> Budget:
-    """Turn the text of a budget into a budget; `source` is named in errors.
+    r"""Turn the text of a budget into a budget; `source` is named in errors.
 
     Raises
     ------
@@ -68,7 +67,7 @@ def parse_budget(text: str, source: str) -> Budget:
 
     Examples
     --------
-    >>> parse_budget("[limits]\\nrelative = 0.03", "traceaudit.toml").limits
+    >>> parse_budget("[limits]\nrelative = 0.03", "traceaudit.toml").limits
     Limits(relative=0.03, absolute_ns=None, step_frac=None)
     """
     try:
@@ -77,41 +76,13 @@ def parse_budget(text: str, source: str) -> Budget:
         line = re.search(r"\(at line (\d+)", str(exc))
         where = f"{source}:{line[1] if line else len(text.splitlines())}"
         raise ConfigError(f"not valid TOML: {str(exc).split(' (at')[0].lower()}", where=where) from exc
-    return _Reader(document, source, dict(_lines(text))).budget()
-
-
-_HEADER = re.compile(r"^\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?")
-_KEY = re.compile(r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*=""")
-
-
-def _lines(text: str) -> Iterator[tuple[_Path, int]]:
-    """Yield the line of each table and key; the inside of inline tables has the line of its key."""
-    table: _Path = ()
-    counts: dict[str, int] = {}
-    quote: str | None = None
-    for number, line in enumerate(text.splitlines(), 1):
-        fences = re.findall(r'"""|\'\'\'', line)
-        if quote is None and (found := _HEADER.match(line)):
-            table = _parts(found[2])
-            if found[1] == "[[":
-                name = ".".join(map(str, table))
-                counts[name] = counts.get(name, -1) + 1
-                table = (*table, counts[name])
-            yield table, number
-        elif quote is None and (found := _KEY.match(line)):
-            yield (*table, *_parts(found[1])), number
-        for fence in fences:
-            quote = fence if quote is None else None if fence == quote else quote
-
-
-def _parts(dotted: str) -> _Path:
-    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
+    return _Reader(document, source, dict(key_lines(text))).budget()
 
 
 class _Reader:
     """Reads the tables of a budget and complains with lines."""
 
-    def __init__(self, document: Mapping[str, object], source: str, lines: Mapping[_Path, int]) -> None:
+    def __init__(self, document: Mapping[str, object], source: str, lines: Mapping[KeyPath, int]) -> None:
         self._document, self._source, self._lines = document, source, lines
 
     def budget(self) -> Budget:
@@ -143,11 +114,11 @@ class _Reader:
         )
 
     def _kernel(self, number: int, table: Mapping[str, object]) -> KernelRule:
-        path: _Path = ("kernel", number)
+        path: KeyPath = ("kernel", number)
         self._known(path, table, ("match", *_LIMITS, "max_us", "max_launches", "ignore"))
         pattern = table.get("match")
         if not isinstance(pattern, str) or not pattern:
-            self._fail((*path, "match"), "a kernel rule needs match, a regular expression", "write match = \"flash_fwd\"")
+            self._fail((*path, "match"), "a kernel rule needs match, a regular expression", 'write match = "flash_fwd"')
         try:
             match = re.compile(pattern)
         except re.error as exc:
@@ -165,7 +136,9 @@ class _Reader:
             ignore=ignore,
         )
         if rule.limits is None and rule.max_ns is None and rule.max_launches is None and not ignore:
-            self._fail(path, "a kernel rule without a limit", "give relative, absolute_us, max_us, max_launches or ignore")
+            self._fail(
+                path, "a kernel rule without a limit", "give relative, absolute_us, max_us, max_launches or ignore"
+            )
         return rule
 
     def _measures(self) -> Iterator[MeasureRule]:
@@ -179,7 +152,7 @@ class _Reader:
                 self._fail(("account", name), f"account.{name} must be a table")
             yield self._measure(("account", name), table, name)
 
-    def _measure(self, path: _Path, table: Mapping[str, object], measure: str) -> MeasureRule:
+    def _measure(self, path: KeyPath, table: Mapping[str, object], measure: str) -> MeasureRule:
         self._known(path, table, (*_LIMITS, "max_us", "max_share"))
         rule = MeasureRule(
             rule=".".join(map(str, path)),
@@ -218,7 +191,7 @@ class _Reader:
             self._fail(("floor",), "[floor] needs ms and min_share", "traceaudit roofline gives the floor in ms")
         yield FloorRule("floor", self._line(("floor",)), floor, least)
 
-    def _limits(self, path: _Path, table: Mapping[str, object], *, alone: bool = False) -> Limits | None:
+    def _limits(self, path: KeyPath, table: Mapping[str, object], *, alone: bool = False) -> Limits | None:
         if alone:
             self._known(path, table, _LIMITS)
         relative = self._number(path, table, "relative", 0, 1e6)
@@ -240,21 +213,23 @@ class _Reader:
             self._fail(("gate", "allow"), f"allow must be a list of {', '.join(known)}, found {value!r}")
         return frozenset(map(str, value))
 
-    def _time(self, path: _Path, table: Mapping[str, object], key: str, unit_ns: int) -> float | None:
+    def _time(self, path: KeyPath, table: Mapping[str, object], key: str, unit_ns: int) -> float | None:
         value = self._number(path, table, key, 0, 1e12)
         return None if value is None else value * unit_ns
 
-    def _number(self, path: _Path, table: Mapping[str, object], key: str, least: float, most: float) -> float | None:
+    def _number(self, path: KeyPath, table: Mapping[str, object], key: str, least: float, most: float) -> float | None:
         value = table.get(key)
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            self._fail((*path, key), f"{key} must be a number, found {value!r}", "shares are written as 0.02, without %")
+            self._fail(
+                (*path, key), f"{key} must be a number, found {value!r}", "shares are written as 0.02, without %"
+            )
         if not least <= value <= most:
             self._fail((*path, key), f"{key} must lie between {least:g} and {most:g}, found {value!r}")
         return float(value)
 
-    def _count(self, path: _Path, table: Mapping[str, object], key: str, *, least: int = 0) -> int | None:
+    def _count(self, path: KeyPath, table: Mapping[str, object], key: str, *, least: int = 0) -> int | None:
         value = table.get(key)
         if value is None:
             return None
@@ -274,14 +249,14 @@ class _Reader:
             self._fail((name,), f"{name} must be a list of tables", f"write [[{name}]]")
         return tables
 
-    def _known(self, path: _Path, table: Mapping[str, object], known: tuple[str, ...]) -> None:
+    def _known(self, path: KeyPath, table: Mapping[str, object], known: tuple[str, ...]) -> None:
         for key in table:
             if key not in known:
                 close = get_close_matches(key, known, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
                 self._fail((*path, key), f"unknown key {key!r}", hint)
 
-    def _line(self, path: _Path) -> int | None:
+    def _line(self, path: KeyPath) -> int | None:
         """Return the line of a key, or of the nearest table that it stands in."""
         while path:
             if path in self._lines:
@@ -289,6 +264,6 @@ class _Reader:
             path = path[:-1]
         return None
 
-    def _fail(self, path: _Path, message: str, hint: str | None = None) -> NoReturn:
+    def _fail(self, path: KeyPath, message: str, hint: str | None = None) -> NoReturn:
         line = self._line(path)
         raise ConfigError(message, where=self._source if line is None else f"{self._source}:{line}", hint=hint)

@@ -13,9 +13,9 @@ _NO_TRACE = re.compile(r"(?:^|[._-])(?:config|manifest|metadata|summary|result|r
 _API_SERVER = re.compile(r"\.async_llm\.", re.IGNORECASE)  # vLLM's front end: a CPU trace beside those of the ranks
 
 _RANK_IN_NAME = (
-    re.compile(r"(?:^|[^a-z])rank[-_.=]?(\d+)", re.IGNORECASE),
-    re.compile(r"(?:^|[-_.])TP[-_]?(\d+)(?=[-_.]|$)"),
-    re.compile(r"(?:^|[-_.])(?:gpu|worker)[-_]?(\d+)(?=[-_.]|$)", re.IGNORECASE),
+    re.compile(r"(?:^|[^a-z])rank[-_.=]?(\d{1,9})", re.IGNORECASE),
+    re.compile(r"(?:^|[-_.])TP[-_]?(\d{1,9})(?=[-_.]|$)"),
+    re.compile(r"(?:^|[-_.])(?:gpu|worker)[-_]?(\d{1,9})(?=[-_.]|$)", re.IGNORECASE),
 )
 _PIPELINE_IN_NAME = re.compile(r"(?:^|[-_.])PP[-_]?(\d+)(?=[-_.]|$)")
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from traceaudit.ingest.arguments import int64
 from traceaudit.ingest.clean import Rejected, center_of, keep_rows
 from traceaudit.ingest.collect import Codes, Collector, Pieces
 from traceaudit.ingest.links import find_launches, roles_of_names
@@ -261,12 +262,12 @@ def _plain_table(table: type[Any], columns: _Columns, ranks: npt.NDArray[np.int3
 
 def _collectives(codes: Codes) -> Collectives:
     rows = list(codes)
-    limit = np.iinfo(np.int32).max
+    limit = np.iinfo(np.int32)
     return Collectives.of(
         name=[row[0] for row in rows],
         group=[row[1] for row in rows],
         dtype=[row[2] for row in rows],
-        in_elements=[row[3] for row in rows],
-        out_elements=[row[4] for row in rows],
-        group_size=[min(row[5], limit) for row in rows],
+        in_elements=int64([row[3] for row in rows]),
+        out_elements=int64([row[4] for row in rows]),
+        group_size=np.clip(int64([row[5] for row in rows]), limit.min, limit.max),
     )

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 __all__ = ["process_ranks", "untagged"]
 
-_TAGGED = re.compile(r"\[((?:[A-Z]{2}-?\d+)(?:-[A-Z]{2}-?\d+)*)\]\s*(.*)$", re.DOTALL)
-_DIMENSION = re.compile(r"([A-Z]{2})-?(\d+)")
+_TAGGED = re.compile(r"\[((?:[A-Z]{2}-?\d{1,6})(?:-[A-Z]{2}-?\d{1,6})*)\]\s*(.*)$", re.DOTALL)
+_DIMENSION = re.compile(r"([A-Z]{2})-?(\d{1,6})")
 
 
 def process_ranks(processes: Sequence[object], default: int) -> npt.NDArray[np.int32]:

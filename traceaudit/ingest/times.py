@@ -5,6 +5,7 @@ off before scaling. Larger decimals (microseconds since 1970) do not fit, and ar
 """
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,11 @@ def _text_to_ns(text: str) -> int:
         if len(fraction) <= _FRACTION_DIGITS and fraction.isascii() and fraction.isdigit():
             return _checked(int(whole) * NS_PER_US + int(fraction.ljust(_FRACTION_DIGITS, "0")))
     try:
-        return _checked(us_text_to_ns(text)) if len(text) < 64 else MISSING  # noqa: PLR2004  (no time is that long)
+        number = Decimal(text)
+        # An exponent of a million would take minutes to become an integer.
+        if not number.is_finite() or number.adjusted() > len(str(_LARGEST_US)):
+            return MISSING
+        return _checked(us_text_to_ns(text))
     except (ValueError, ArithmeticError):
         return MISSING
 

@@ -16,6 +16,7 @@ __all__ = ["ListedDevice", "TopKeys", "nests_deeper", "parse_top_keys"]
 
 _T = TypeVar("_T")
 _SPACE = b" \t\r\n\0"
+_MAX_RANK = 1 << 31
 
 VERSION_KEYS = (
     "schemaVersion",
@@ -194,7 +195,7 @@ def _read(keys: _Keys) -> TopKeys:
     return TopKeys(
         base_ns=_base(keys.base_time),
         devices=_devices(keys.device_properties),
-        rank=_as_int(distributed.rank) if distributed else None,
+        rank=_as_rank(distributed.rank) if distributed else None,
         world_size=_as_int(distributed.world_size) if distributed else None,
         backend=distributed.backend if distributed else None,
         versions={name: text for name, text in versions.items() if text},
@@ -236,6 +237,11 @@ def _text(value: Raw | UnsetType) -> str:
     if isinstance(value, UnsetType):
         return ""
     return bytes(value).strip(b'" ').decode("utf-8", "replace")
+
+
+def _as_rank(value: int | str | None) -> int | None:
+    rank = _as_int(value)
+    return rank if rank is not None and 0 <= rank < _MAX_RANK else None
 
 
 def _as_int(value: int | str | None) -> int | None:

@@ -189,7 +189,7 @@ def _restricted(
     stretch, activity, row, start, end = columns
     order = np.argsort(start, kind="stable")
     stretch, activity, row, start, end = (column[order] for column in (stretch, activity, row, start, end))
-    edge = np.unique(np.concatenate((start, end, *others)))
+    edge = intervals.edges(start, end, *others)
     part = np.searchsorted(start, edge[:-1], "right") - 1
     inside = (part >= 0) & (edge[:-1] < end[np.maximum(part, 0)])
     part, at, until = part[inside], edge[:-1][inside], edge[1:][inside]

@@ -5,12 +5,11 @@ import re
 from dataclasses import dataclass
 
 from traceaudit.model.findings import Verdict
-from traceaudit.model.results.diff import DiffResult
+from traceaudit.model.results.diff import DiffResult, KernelDiff
 
 __all__ = [
     "ACCOUNTS",
     "DEFAULT_LIMITS",
-    "propose",
     "Budget",
     "FloorRule",
     "KernelRule",
@@ -18,6 +17,7 @@ __all__ = [
     "Limits",
     "MeasureRule",
     "ShareRule",
+    "propose",
 ]
 
 ACCOUNTS = ("compute", "exposed_comm", "exposed_copy", "idle_graph", "idle_latency", "idle_host", "idle_unknown")
@@ -72,7 +72,7 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits(relative=0.02, absolute_ns=1 * _US, step_frac=0.001)
-"""Growth of a kernel that is not worth a word: up to 2 %, or up to 1 µs a step, or up to 0.1 % of the step's op time."""
+"""Growth that is not worth a word: up to 2 %, or up to 1 µs a step, or up to 0.1 % of the step's op time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def propose(result: DiffResult) -> Budget:
         KernelRule(
             rule=f"kernel[{number}]",
             line=None,
-            match=re.compile(f"^{re.escape(row.name)}$"),
+            match=_named(row),
             max_ns=_rounded_up(BOUND_MARGIN * (row.effect.head_ns or 0.0)),
             max_launches=row.launches_head,
         )
@@ -211,6 +211,12 @@ def propose(result: DiffResult) -> Budget:
         launches=(LaunchRule("launches", None, increase=0),),
         unaccounted=(ShareRule("unaccounted", None, min(share, 1.0)),),
     )
+
+
+def _named(row: KernelDiff) -> re.Pattern[str]:
+    """Return a pattern for a kernel's name, open at the end where the name ends with something volatile."""
+    text = re.escape(row.identity if row.name.startswith(row.identity) else row.name).replace(r"\ ", " ")
+    return re.compile(f"^{text}" if row.identity != row.name else f"^{text}$")
 
 
 def _rounded_up(time_ns: float) -> float:

@@ -1,13 +1,14 @@
 """What a host thread was doing while the device waited for it: a cause for every instant of `idle_host`."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from traceaudit.model import apis
+from traceaudit.model import apis, intervals
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.hoststack import stretches
 from traceaudit.model.schema import I64, DeviceOps, HostCategory
@@ -18,6 +19,9 @@ __all__ = ["FIXED_CAUSES", "CauseCutter", "Causes", "blocking_rows", "frame_labe
 SYNC, LAUNCH_API, OTHER_API, FRAMEWORK, PROFILER, UNRECORDED = range(6)
 FIXED_CAUSES = ("sync", "launch_api", "other_api", "framework", "profiler", "unrecorded")
 """Causes that do not carry a name; annotations and frames follow as ``annotation:NAME`` and ``python:FRAME``."""
+
+CHUNK = 4096
+"""Stretches cut at a time."""
 
 _SYNCHRONIZE = re.compile(r"synchronize of \S*(?:Event|Stream)\b")
 _ADDRESS = re.compile(r"\s*(?:object )?at 0x[0-9a-fA-F]+")
@@ -62,8 +66,9 @@ def blocking_rows(trace: Trace, ops: DeviceOps) -> npt.NDArray[np.bool_]:
     last = np.full(len(host), -1, np.int64)
     np.maximum.at(last, ops.launch[launched], ops.end_ns[launched])
     finished[last >= 0] = last[last >= 0]
-    outlasting: npt.NDArray[np.bool_] = is_api & (host.end_ns > finished)
-    return blocked | outlasting
+    outlasting = is_api & (host.end_ns > finished)
+    blocking: npt.NDArray[np.bool_] = blocked | outlasting
+    return blocking
 
 
 def launching_threads(view: DeviceView, gap: I64) -> I64:
@@ -102,42 +107,44 @@ class CauseCutter:
 
     def cut(self, thread: I64, start_ns: I64, end_ns: I64) -> Causes:
         """Cut disjoint, sorted stretches, each on one thread (-1: no thread is known)."""
-        parts = [
-            self._cut_thread(int(one), np.flatnonzero(thread == one), start_ns, end_ns) for one in np.unique(thread)
-        ]
-        if not parts:
-            parts = [_nothing()]
-        return Causes(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        parts = list(self.chunks(thread, start_ns, end_ns)) or [_nothing()]
+        return Causes(*(np.concatenate(columns) for columns in zip(*map(_columns, parts), strict=True)))
 
-    def _cut_thread(self, thread: int, mine: I64, start_ns: I64, end_ns: I64) -> tuple[I64, I64, I64, I64, I64]:
+    def chunks(self, thread: I64, start_ns: I64, end_ns: I64) -> Iterator[Causes]:
+        """Cut as `cut` does, some stretches at a time, so that memory stays small on long traces."""
+        for one in np.unique(thread).tolist():
+            mine = np.flatnonzero(thread == one)
+            rows = np.flatnonzero((self._trace.host.thread == one) & self._usable)
+            for first in range(0, len(mine), CHUNK):
+                yield self._cut_some(rows, mine[first : first + CHUNK], start_ns, end_ns)
+
+    def _cut_some(self, rows: I64, mine: I64, start_ns: I64, end_ns: I64) -> Causes:
         start, end = start_ns[mine], end_ns[mine]
-        rows, row_start, row_end = self._rows(thread, int(start.min()), int(end.max()))
+        rows, row_start, row_end = self._open_rows(rows, int(start[0]), int(end[-1]))
         open_rows = stretches(row_start, row_end)
-        edge = np.unique(np.concatenate((start, end, open_rows.edge)))
+        edge = intervals.edges(start, end, open_rows.edge)
         where = np.searchsorted(start, edge[:-1], "right") - 1
         inside = (where >= 0) & (edge[:-1] < end[np.maximum(where, 0)])
         at, until = edge[:-1][inside], edge[1:][inside]
-        position = np.searchsorted(open_rows.edge, at, "right") - 1
-        top = np.where(position >= 0, open_rows.row[position], -1) if len(open_rows.edge) else np.full(len(at), -1)
-        row = np.where(top >= 0, rows[top], -1) if len(rows) else np.full(len(at), -1)
-        label = (
-            np.where(row >= 0, self._label[row], np.where(top >= 0, PROFILER, UNRECORDED))
-            if len(rows)
-            else (np.full(len(at), UNRECORDED))
-        )
-        return mine[where[inside]], row.astype(np.int64), label.astype(np.int64), at, until
+        top = np.append(open_rows.row, -1)[np.searchsorted(open_rows.edge, at, "right") - 1]
+        row = np.append(rows, -1)[top]  # the last entries answer for -1, no row
+        label = np.where(row >= 0, np.append(self._label, 0)[row], np.where(top >= 0, PROFILER, UNRECORDED))
+        return Causes(mine[where[inside]], row, label, at, until)
 
-    def _rows(self, thread: int, start: int, end: int) -> tuple[I64, I64, I64]:
-        """Return the rows of a thread and the profiler's (as -1) that touch a stretch of time, outermost first."""
+    def _open_rows(self, rows: I64, start: int, end: int) -> tuple[I64, I64, I64]:
+        """Return a thread's rows and the profiler's (as -1) that touch a stretch of time, outermost first."""
         host = self._trace.host
-        mine = np.flatnonzero((host.thread == thread) & self._usable & (host.start_ns < end) & (host.end_ns > start))
+        rows = rows[: np.searchsorted(host.start_ns[rows], end, "left")]
+        rows = rows[host.end_ns[rows] > start]
         begin, until = self._overhead
-        rows = np.concatenate((mine, np.full(len(begin), -1, np.int64)))
-        row_start, row_end = np.concatenate((host.start_ns[mine], begin)), np.concatenate((host.end_ns[mine], until))
-        if len(begin):
-            order = np.lexsort((-row_end, row_start))
-            rows, row_start, row_end = rows[order], row_start[order], row_end[order]
-        return rows, row_start, row_end
+        near = (begin < end) & (until > start)
+        if not near.any():
+            return rows, host.start_ns[rows], host.end_ns[rows]
+        row_start = np.concatenate((host.start_ns[rows], begin[near]))
+        row_end = np.concatenate((host.end_ns[rows], until[near]))
+        rows = np.concatenate((rows, np.full(int(near.sum()), -1, np.int64)))
+        order = np.lexsort((-row_end, row_start))
+        return rows[order], row_start[order], row_end[order]
 
 
 def frame_label(name: str) -> str:
@@ -172,6 +179,10 @@ def _row_labels(trace: Trace, blocked: npt.NDArray[np.bool_]) -> I64:
     return label
 
 
-def _nothing() -> tuple[I64, I64, I64, I64, I64]:
+def _columns(causes: Causes) -> tuple[I64, I64, I64, I64, I64]:
+    return causes.stretch, causes.row, causes.label, causes.start_ns, causes.end_ns
+
+
+def _nothing() -> Causes:
     none = np.empty(0, np.int64)
-    return none, none, none, none, none
+    return Causes(none, none, none, none, none)

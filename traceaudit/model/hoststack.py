@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from traceaudit.model.intervals import edges
 from traceaudit.model.schema import I64
 
 __all__ = ["Stretches", "stretches"]
@@ -41,7 +42,7 @@ def stretches(start: I64, end: I64) -> Stretches:
     """
     if not len(start):
         return Stretches(np.empty(0, np.int64), np.empty(0, np.int64))
-    edge = np.unique(np.concatenate((start, end)))
+    edge = edges(start, end)
     row = np.searchsorted(start, edge, "right") - 1
     outer = _nearest_longer(end)
     closed = np.flatnonzero((row >= 0) & (end[np.maximum(row, 0)] <= edge))

@@ -20,7 +20,7 @@ _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(\{lambda\([^{}]*\))#\d+\}"), r"\1}"),  # the compiler counts lambdas
     (re.compile(r"(\$_)\d+"), r"\1"),
     (re.compile(r"\.kd$"), ""),  # ROCm's kernel descriptor
-    # Triton's specialisation of arguments, as in _fwd_kernel_0d1d2d3de4c; two marked ones at least, so that conv_3d stays.
+    # Triton's specialisation of arguments, as in _fwd_kernel_0d1d2d3de4c; two marked ones at least: conv_3d stays.
     (re.compile(rf"_(?:\d+{_MARK}?)*\d+{_MARK}\d+{_MARK}(?:\d+{_MARK}?)*$"), ""),
     (re.compile(r"^(triton_[a-z]+_fused_\w*?)_\d+(?=$|_)(?:_\d+)*$"), r"\1"),  # Inductor counts its kernels
     (re.compile(r"^(triton_(?:tem|for|unk|mm)_\w*?)_\d+$"), r"\1"),

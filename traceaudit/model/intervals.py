@@ -10,7 +10,7 @@ import numpy as np
 
 from traceaudit.model.schema import I64
 
-__all__ = ["EMPTY", "Intervals", "clip", "contains", "covered", "gaps", "intersect", "measure", "subtract", "union"]
+__all__ = ["EMPTY", "Intervals", "clip", "contains", "covered", "edges", "gaps", "intersect", "measure", "subtract", "union"]
 
 
 class Intervals(NamedTuple):
@@ -21,6 +21,22 @@ class Intervals(NamedTuple):
 
 
 EMPTY = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def edges(*instants: I64) -> I64:
+    """Return all instants once, in order.
+
+    `numpy.unique` does the same through a hash table from numpy 2.3 on, many times slower on sorted or clustered values.
+
+    Examples
+    --------
+    >>> edges(np.array([4, 1]), np.array([1, 2]))
+    array([1, 2, 4])
+    """
+    ordered = np.sort(np.concatenate(instants), kind="stable")
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
 
 
 def union(start: I64, end: I64) -> Intervals:
@@ -101,10 +117,10 @@ def subtract(a: Intervals, b: Intervals) -> Intervals:
 
 
 def _select(a: Intervals, b: Intervals, *, both: bool) -> Intervals:
-    edges = np.unique(np.concatenate((*a, *b)))
-    if len(edges) < 2:  # noqa: PLR2004  (one edge bounds no interval)
+    cuts = edges(*a, *b)
+    if len(cuts) < 2:  # noqa: PLR2004  (one edge bounds no interval)
         return EMPTY
-    start, end = edges[:-1], edges[1:]
+    start, end = cuts[:-1], cuts[1:]
     keep = contains(a, start) & (contains(b, start) == both)
     return union(start[keep], end[keep])
 

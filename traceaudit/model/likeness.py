@@ -52,11 +52,11 @@ def unlike(base: Side, head: Side) -> tuple[Unlike, ...]:
                 found.append(Unlike(fact, ", ".join(values), ", ".join(values), side))
         if in_base and in_head and in_base != in_head:
             found.append(Unlike(fact, ", ".join(in_base), ", ".join(in_head)))
-    for side in (base, head):
-        ranks = sorted({run.rank for run in side.runs})
+    for name, runs in (("base", base.runs), ("head", head.runs)):
+        ranks = sorted({run.rank for run in runs})
         if len(ranks) > 1:
             listed = ", ".join(str(rank) for rank in ranks)
-            found.append(Unlike("rank", listed, listed, "base" if side is base else "head"))
+            found.append(Unlike("rank", listed, listed, name))
     return tuple(found)
 
 

@@ -66,8 +66,8 @@ class Prior:
     unknown_absolute_ns: float
 
 
-# Measured on an H200 (five fresh processes, one decoder in CUDA graphs): kernels of 20 µs a step and more differ by 0.07
-# to 0.66 % between runs, single launches by up to 120 ns. Collectives wait inside for peers; copies share the host's bus.
+# Measured on an H200 (five fresh processes, one decoder in CUDA graphs): kernels of 20 µs a step and more differ by
+# 0.07 to 0.66 % between runs, single launches by up to 120 ns. Collectives wait inside for peers; copies share a bus.
 # What the host sets differs by half and more between runs of one eager decoder on a shared machine.
 PRIORS: Mapping[str, Prior] = {
     "compute": Prior(0.005, 120.0, 0.008, 200.0),

@@ -103,7 +103,7 @@ def _edges(
 ) -> I64:
     """Collect every instant at which an owner can change; launch times count inside their own gap only."""
     inside = [times[(times > gaps.start_ns) & (times < gaps.end_ns)] for times in inner]
-    return np.unique(np.concatenate(([start_ns, end_ns], *busy, *compute, *comm, *inside))).astype(np.int64)
+    return intervals.edges(np.array([start_ns, end_ns], np.int64), *busy, *compute, *comm, *inside)
 
 
 def _owners(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from traceaudit.model import intervals
 from traceaudit.model.occupancy import Occupancy
 from traceaudit.model.schema import I8, I64
 
@@ -53,7 +54,7 @@ def cut(occupancy: Occupancy, edge_ns: I64) -> Pieces:
         Window boundaries in rising order; window ``i`` is ``[edge_ns[i], edge_ns[i + 1])``.
     """
     inner = occupancy.edge_ns[(occupancy.edge_ns > edge_ns[0]) & (occupancy.edge_ns < edge_ns[-1])]
-    edge = np.unique(np.concatenate((inner, edge_ns)))
+    edge = intervals.edges(inner, edge_ns)
     start, end = edge[:-1], edge[1:]
     piece = np.searchsorted(occupancy.edge_ns, start, "right") - 1
     gap = occupancy.gap[piece]

@@ -130,7 +130,8 @@ def retime(plan: Plan, duration_ns: F64, host_lag_ns: F64) -> float:
     """
     _, end = _forward(plan, duration_ns.tolist(), host_lag_ns.tolist(), plan.delay_ns.tolist())
     lags: list[float] = host_lag_ns[len(plan.edge_lag_ns) :].tolist()
-    return max(end[source] + lag for source, lag in zip(plan.tail_source.tolist(), lags, strict=True))
+    sources: list[int] = plan.tail_source.tolist()
+    return max(end[source] + lag for source, lag in zip(sources, lags, strict=True))
 
 
 def recorded_lags(plan: Plan) -> F64:

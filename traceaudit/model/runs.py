@@ -42,7 +42,7 @@ class KernelSamples:
     step_ns: tuple[float, ...]
     step_launches: tuple[float, ...]
     launch_sd_ns: float | None = None
-    shape: LaunchShape = LaunchShape()
+    shape: LaunchShape = field(default_factory=LaunchShape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ def _pick(view: DeviceView, items: Sequence[StepItem]) -> _Picked:
 
 
 def _keys(view: DeviceView, rows: I64) -> tuple[tuple[KernelKey, ...], I64]:
-    """Number the kernels by identity and shape class."""
+    """Tell the kernels apart by identity and shape class, and number them."""
     ops, names = view.ops, view.trace.names
     blocks = ops.grid_x[rows].astype(np.int64) * ops.grid_y[rows] * ops.grid_z[rows]
     size = np.where(ops.op_type[rows] == OpType.KERNEL, np.where(ops.grid_x[rows] > 0, blocks, -1), ops.copied[rows])
@@ -149,8 +149,11 @@ def _kernels(view: DeviceView, picked: _Picked, steps: int, divisor: int) -> tup
 
 def _usual_name(view: DeviceView, rows: I64, duration: I64) -> str:
     codes, inverse = np.unique(view.ops.name[rows], return_inverse=True)
-    time = np.bincount(inverse, weights=duration)
-    return max(zip(time.tolist(), (view.trace.names[code] for code in codes), strict=True))[1]
+    time: list[float] = np.bincount(inverse, weights=duration).tolist()
+    names = [view.trace.names[code] for code in codes.tolist()]
+    name: str
+    _, name = max(zip(time, names, strict=True))
+    return name
 
 
 def _usual(values: npt.NDArray[np.integer]) -> int:

@@ -16,7 +16,7 @@ def budget_toml(budget: "Budget") -> str:
     lines = [
         "# What a change may cost, and what a step may cost at all. Read by: traceaudit check --budget FILE",
         "",
-        "# Growth that is allowed to every kernel and to the step. Only what exceeds all of them, and its noise, fails.",
+        "# Growth that is allowed to every kernel and to the step. What exceeds all of these, and its noise, fails.",
         "[limits]",
         *_limits(budget.limits),
         "",
@@ -29,7 +29,7 @@ def budget_toml(budget: "Budget") -> str:
         f"allow = [{', '.join(map(_text, sorted(budget.allow)))}]  # facts that may differ between the sides",
     ]
     for kernel in budget.kernels:
-        lines += ["", "[[kernel]]", f"match = {_text(kernel.match.pattern)}"]
+        lines += ["", "[[kernel]]", f"match = {_pattern(kernel.match.pattern)}"]
         lines += [] if kernel.limits is None else _limits(kernel.limits)
         lines += [] if kernel.max_ns is None else [f"max_us = {_us(kernel.max_ns)}"]
         lines += [] if kernel.max_launches is None else [f"max_launches = {kernel.max_launches}"]
@@ -42,9 +42,15 @@ def budget_toml(budget: "Budget") -> str:
     for launches in budget.launches:
         lines += ["", "[launches]"]
         lines += [] if launches.maximum is None else [f"max = {launches.maximum}"]
-        lines += [] if launches.increase is None else [f"increase = {launches.increase}  # device ops a step beyond base"]
+        lines += (
+            [] if launches.increase is None else [f"increase = {launches.increase}  # device ops a step beyond base"]
+        )
     for share in budget.unaccounted:
-        lines += ["", "# Idle time without explanation and time outside the trace, as a share of the step.", "[unaccounted]"]
+        lines += [
+            "",
+            "# Idle time without explanation and time outside the trace, as a share of the step.",
+            "[unaccounted]",
+        ]
         lines.append(f"max_share = {share.max_frac!r}")
     for floor in budget.floors:
         lines += ["", "[floor]", f"ms = {floor.floor_ns / 1e6:g}", f"min_share = {floor.min_frac!r}"]
@@ -69,3 +75,9 @@ def _us(time_ns: float) -> str:
 def _text(text: str) -> str:
     """Quote a text; JSON's escapes are TOML's; what is no text (lone surrogates) is replaced."""
     return json.dumps(text.encode("utf-8", "replace").decode("utf-8"), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _pattern(text: str) -> str:
+    """Quote a regular expression so that its backslashes stay single, where that can be done."""
+    literal = text.isascii() and text.isprintable() and "'" not in text
+    return f"'{text}'" if literal else _text(text)

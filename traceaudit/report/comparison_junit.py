@@ -1,4 +1,4 @@
-"""`diff` and `check` as JUnit XML, which CI systems show as tests: one case a kernel, group, measure and budget rule."""
+"""`diff` and `check` as JUnit XML: one case for each kernel, group, judged measure and rule of a budget."""
 
 import re
 from collections.abc import Iterator
@@ -44,14 +44,21 @@ def _suite(command: str, result: "CheckResult") -> str:
             lines.append(f"{head}/>")
             continue
         tag = "failure" if outcome is Outcome.FAIL else "error"
-        lines += [f"{head}>", f"   <{tag} message={_attribute(message)}>{escape(_text(message))}</{tag}>", "  </testcase>"]
+        lines += [
+            f"{head}>",
+            f"   <{tag} message={_attribute(message)}>{escape(_text(message))}</{tag}>",
+            "  </testcase>",
+        ]
     return "\n".join([*lines, " </testsuite>", "</testsuites>"]) + "\n"
 
 
 def _cases(result: "CheckResult") -> Iterator[tuple[str, str, Outcome, str]]:
     """Yield group, name, outcome and message; the verdict itself is the first case."""
-    yield "verdict", "verdict", result.verdict, "; ".join(
-        ruling.message for ruling in result.rulings if ruling.outcome is not Outcome.PASS
+    yield (
+        "verdict",
+        "verdict",
+        result.verdict,
+        "; ".join(ruling.message for ruling in result.rulings if ruling.outcome is not Outcome.PASS),
     )
     comparison = result.diff
     for kernel in comparison.kernels:

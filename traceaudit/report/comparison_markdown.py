@@ -70,10 +70,17 @@ def _comment(command: str, result: "CheckResult") -> str:
     if more:
         rest = rows_that_matter(result, MOST_ROWS + MOST_FOLDED)[0][MOST_ROWS:]
         lines += _folded(f"{count_text(more, 'more kernel')}", _table(HEADINGS, SIDES, map(_cells, rest)))
-    changed = [f"- {code(kernel.name[:NAME_LENGTH], cell=False)}: {escape('; '.join(texts))}" for kernel in result.diff.kernels if (texts := change_texts(kernel))]
+    changed = [
+        f"- {code(kernel.name[:NAME_LENGTH], cell=False)}: {escape('; '.join(texts))}"
+        for kernel in result.diff.kernels
+        if (texts := change_texts(kernel))
+    ]
     if changed:
         lines += _folded("Launched otherwise", changed[:MOST_FOLDED])
-    sides = [f"- {name}: {escape(side_text(side))}" for name, side in (("base", result.diff.base), ("head", result.diff.head))]
+    sides = [
+        f"- {name}: {escape(side_text(side))}"
+        for name, side in (("base", result.diff.base), ("head", result.diff.head))
+    ]
     lines += _folded("What was compared", sides)
     return "\n".join(lines).rstrip() + "\n"
 

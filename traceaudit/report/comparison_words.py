@@ -74,14 +74,18 @@ def headline(check: "CheckResult") -> str:
 
 def unsettled(check: "CheckResult", outcome: Outcome) -> list[str]:
     """Return the messages of the rulings with this outcome."""
-    return [f"{ruling.message} [{_place(check, ruling.rule, ruling.line)}]" for ruling in check.rulings if ruling.outcome is outcome]
+    return [
+        f"{ruling.message} [{_place(check, ruling.rule, ruling.line)}]"
+        for ruling in check.rulings
+        if ruling.outcome is outcome
+    ]
 
 
 def rows_that_matter(check: "CheckResult", most: int) -> tuple[list[Row], int]:
-    """Return the rows that an engineer would look at, those that decide first, and how many others changed or did not."""
+    """Return the rows that an engineer would look at, those that decide first, and how many rows are left."""
     rows = [_group_row(group) for group in check.diff.groups]
     rows += [_kernel_row(kernel) for kernel in check.diff.kernels if kernel.group is None]
-    rows.sort(key=lambda row: (not row.violates, not row.suspects, row.status == Status.SAME, -abs(row.effect.delta_ns), row.name))
+    rows.sort(key=_importance)
     return rows[:most], len(rows) - min(most, len(rows))
 
 
@@ -92,8 +96,8 @@ def notes(check: "CheckResult") -> tuple[str, ...]:
     single = [name for name, side in (("base", result.base), ("head", result.head)) if side.runs == 1]
     if len(single) == 2:  # noqa: PLR2004  (both sides)
         found.append(
-            "One run a side: how much runs of the same code differ was not measured; recorded usual noise stands in its "
-            "place, and differences below it stay unseen. Three runs a side measure it."
+            "One run a side: how much runs of the same code differ was not measured. Recorded noise stands in its "
+            "place, and smaller differences stay unseen; three runs a side measure it."
         )
     if not result.step.judged and result.step.reason:
         wall = result.measure("wall")
@@ -104,7 +108,10 @@ def notes(check: "CheckResult") -> tuple[str, ...]:
 
 def side_text(side: "SideSummary") -> str:
     """Describe a side in one line."""
-    facts = ", ".join(f"{name.replace('_', ' ')} {value}" if name in ("batch", "context") else value for name, value in side.facts.items())
+    facts = ", ".join(
+        f"{name.replace('_', ' ')} {value}" if name in ("batch", "context") else value
+        for name, value in side.facts.items()
+    )
     runs = f"{count_text(side.runs, 'run')}, {count_text(side.steps, 'step')}"
     return f"{plain(side.label)}: {runs}; {plain(facts) or 'nothing known of what ran'}; traces {side.verdict}"
 
@@ -142,6 +149,10 @@ def measure_rows(check: "CheckResult") -> list["Measure"]:
 
 def _place(check: "CheckResult", rule: str, line: int | None) -> str:
     return f"{plain(check.budget)}:{line} {rule}" if line is not None and check.budget is not None else rule
+
+
+def _importance(row: Row) -> tuple[bool, bool, bool, float, str]:
+    return not row.violates, not row.suspects, row.status == Status.SAME, -abs(row.effect.delta_ns), row.name
 
 
 def _kernel_row(kernel: "KernelDiff") -> Row:

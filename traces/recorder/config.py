@@ -1,8 +1,8 @@
-"""Size of the recorded decoder, and the bytes that one step of it must read."""
+"""Size of the recorded decoders, and the bytes that one step of them must read."""
 
 from dataclasses import dataclass
 
-__all__ = ["DecoderConfig"]
+__all__ = ["DENSE", "MODELS", "MOE", "DecoderConfig"]
 
 BF16_BYTES = 2
 
@@ -15,12 +15,15 @@ class DecoderConfig:
     the oldest slot and reads all of them, so every step does the same work.
 
     ``attention`` is ``sdpa`` (torch picks the kernel) or ``triton``, a kernel that runs
-    ``programs_per_head`` programs for each query head and walks ``extra_slots`` slots twice: one
-    program a head leaves most of the device idle, and extra slots slow this one kernel by a known
-    share.
+    ``programs_per_head`` programs for each query head: one leaves most of the device idle. Each
+    program ends with ``extra_rounds`` rounds of arithmetic that change nothing but its time.
 
     ``activation`` is ``torch`` (two kernels a layer), ``fused`` (one Triton kernel) or ``renamed`` (the
     same kernel under another name). ``extra_kernels`` small kernels are added to each layer.
+
+    With ``experts`` each layer routes a token to ``experts_per_token`` of so many gated MLPs, which
+    are ``intermediate`` wide. ``qk_norm`` normalises queries and keys. ``sampled`` draws the next
+    token instead of taking the likeliest: requests of a random model would soon agree otherwise.
     """
 
     layers: int = 12
@@ -35,19 +38,32 @@ class DecoderConfig:
     seed: int = 0
     attention: str = "sdpa"
     programs_per_head: int = 16
-    extra_slots: int = 0
+    extra_rounds: int = 0
     activation: str = "torch"
     extra_kernels: int = 0
+    experts: int = 0
+    experts_per_token: int = 8
+    qk_norm: bool = False
+    sampled: bool = False
+
+    @property
+    def expert_parameters(self) -> int:
+        """Weights of one gated MLP: gate, up and down."""
+        return 3 * self.hidden * self.intermediate
 
     @property
     def layer_parameters(self) -> int:
-        """Weights of one layer: QKV, output, gate and up, down, two norms."""
+        """Weights of one layer that every token passes: QKV, output, norms, and MLP or router."""
         attention = (2 * self.heads + 2 * self.kv_heads) * self.head_dim * self.hidden
-        return attention + 3 * self.hidden * self.intermediate + 2 * self.hidden
+        norms = 2 * self.hidden + 2 * self.head_dim * self.qk_norm
+        return attention + norms + (self.experts * self.hidden or self.expert_parameters)
 
     @property
     def weight_bytes(self) -> int:
-        """Bytes of weights that a step reads: layers, final norm, LM head, ``batch`` embeddings."""
+        """Bytes of weights that a step reads: layers, final norm, LM head, ``batch`` embeddings.
+
+        Routed experts are left out, since how many a step reads depends on its tokens.
+        """
         head = self.vocab * self.hidden + self.hidden
         embedded = self.batch * self.hidden
         return BF16_BYTES * (self.layers * self.layer_parameters + head + embedded)
@@ -61,6 +77,54 @@ class DecoderConfig:
     @property
     def flop(self) -> int:
         """Matrix and attention FLOP of a step, a multiply-add counted as two."""
-        matrix = self.layers * (self.layer_parameters - 2 * self.hidden) + self.vocab * self.hidden
+        routed = self.experts_per_token * self.expert_parameters if self.experts else 0
+        norms = 2 * self.hidden + 2 * self.head_dim * self.qk_norm
+        matrix = self.layers * (self.layer_parameters - norms + routed) + self.vocab * self.hidden
         attention = 2 * self.layers * self.context * self.heads * self.head_dim
         return 2 * self.batch * (matrix + attention)
+
+    @property
+    def expert_bytes(self) -> int:
+        """Bytes of one routed expert of one layer; 0 without experts."""
+        return BF16_BYTES * self.expert_parameters if self.experts else 0
+
+    def published(self) -> dict[str, object]:
+        """Return what the ``config.json`` of such a mixture-of-experts model says."""
+        return {
+            "architectures": ["Qwen3MoeForCausalLM"],
+            "model_type": "qwen3_moe",
+            "hidden_size": self.hidden,
+            "num_hidden_layers": self.layers,
+            "num_attention_heads": self.heads,
+            "num_key_value_heads": self.kv_heads,
+            "head_dim": self.head_dim,
+            "intermediate_size": self.intermediate * self.experts_per_token,
+            "moe_intermediate_size": self.intermediate,
+            "num_experts": self.experts,
+            "num_experts_per_tok": self.experts_per_token,
+            "norm_topk_prob": True,
+            "decoder_sparse_step": 1,
+            "mlp_only_layers": [],
+            "vocab_size": self.vocab,
+            "tie_word_embeddings": False,
+            "hidden_act": "silu",
+            "rms_norm_eps": 1e-6,
+            "torch_dtype": "bfloat16",
+        }
+
+
+DENSE = DecoderConfig()
+MOE = DecoderConfig(
+    layers=8,
+    heads=64,
+    intermediate=768,
+    batch=8,
+    context=512,
+    attention="triton",
+    programs_per_head=8,
+    activation="fused",
+    experts=64,
+    qk_norm=True,
+    sampled=True,
+)
+MODELS = {"dense": DENSE, "moe": MOE}

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from recorder.config import DecoderConfig
+from recorder.experts import ExpertMlp
 
 __all__ = ["Decoder"]
 
@@ -26,17 +27,25 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(config.hidden, width, bias=False)
         self.output = nn.Linear(config.heads * config.head_dim, config.hidden, bias=False)
         ring = (config.batch, config.kv_heads, config.context, config.head_dim)
+        self.query_norm = nn.RMSNorm(config.head_dim, eps=NORM_EPSILON) if config.qk_norm else nn.Identity()
+        self.key_norm = nn.RMSNorm(config.head_dim, eps=NORM_EPSILON) if config.qk_norm else nn.Identity()
         self.register_buffer("keys", torch.randn(ring))
         self.register_buffer("values", torch.randn(ring))
 
     def forward(self, hidden: Tensor, cos: Tensor, sin: Tensor, slot: Tensor) -> Tensor:
         heads, kv_heads = self.config.heads, self.config.kv_heads
         states = self.qkv(hidden).view(hidden.shape[0], -1, 1, self.config.head_dim)
-        turned = rotate(states[:, : heads + kv_heads], cos, sin)
+        turned = rotate(self._normed(states[:, : heads + kv_heads]), cos, sin)
         query, key = turned.split((heads, kv_heads), dim=1)
         self.keys.index_copy_(2, slot, key)
         self.values.index_copy_(2, slot, states[:, heads + kv_heads :])
         return self.output(self._attend(query).reshape(hidden.shape[0], -1))
+
+    def _normed(self, states: Tensor) -> Tensor:
+        if not self.config.qk_norm:
+            return states
+        query, key = states.split((self.config.heads, self.config.kv_heads), dim=1)
+        return torch.cat((self.query_norm(query), self.key_norm(key)), dim=1)
 
     def _attend(self, query: Tensor) -> Tensor:
         if self.config.attention == "sdpa":
@@ -48,7 +57,7 @@ class Attention(nn.Module):
             self.keys,
             self.values,
             programs_per_head=self.config.programs_per_head,
-            extra_slots=self.config.extra_slots,
+            extra_rounds=self.config.extra_rounds,
         )
 
 
@@ -80,7 +89,7 @@ class Layer(nn.Module):
         self.attention_norm = nn.RMSNorm(config.hidden, eps=NORM_EPSILON)
         self.attention = Attention(config)
         self.mlp_norm = nn.RMSNorm(config.hidden, eps=NORM_EPSILON)
-        self.mlp = GatedMlp(config)
+        self.mlp = ExpertMlp(config) if config.experts else GatedMlp(config)
 
     def forward(self, hidden: Tensor, cos: Tensor, sin: Tensor, slot: Tensor) -> Tensor:
         hidden = hidden + self.attention(self.attention_norm(hidden), cos, sin, slot)
@@ -90,7 +99,7 @@ class Layer(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Greedy decoding of ``batch`` requests; `step` reads and writes only fixed buffers."""
+    """Decoding of ``batch`` requests; `step` reads and writes only fixed buffers."""
 
     cos: Tensor
     sin: Tensor
@@ -138,8 +147,19 @@ class Decoder(nn.Module):
             hidden = layer(hidden, cos, sin, slot)
             if sync_every and number % sync_every == 0 and not hidden.isfinite().all().item():
                 raise FloatingPointError(f"layer {number} gave a value that is not finite")
-        self.tokens.copy_(self.head(self.norm(hidden)).argmax(dim=-1))
+        logits = self.head(self.norm(hidden))
+        self.tokens.copy_(draw(logits) if self.config.sampled else logits.argmax(dim=-1))
         self.position.add_(1).remainder_(ROPE_POSITIONS)
+
+    def experts_read(self) -> list[int]:
+        """Return for each layer how many experts the last step read; empty without experts."""
+        return [layer.mlp.chosen.unique().numel() for layer in self.layers if isinstance(layer.mlp, ExpertMlp)]
+
+
+def draw(logits: Tensor) -> Tensor:
+    """Sample one token from each row of ``logits`` without waiting for the device."""
+    probabilities = logits.float().softmax(dim=-1)
+    return (probabilities / torch.empty_like(probabilities).exponential_()).argmax(dim=-1)
 
 
 def rotate(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

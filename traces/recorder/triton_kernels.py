@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-__all__ = ["decode_attention", "scale_shift", "silu_mul", "starved_attention"]
+__all__ = ["decode_attention", "scale_shift", "silu_mul", "slot_gemv", "starved_attention"]
 
 
 @triton.jit
@@ -41,7 +41,8 @@ def starved_attention_kernel(query, cache, output, batch, context, scale, DIM: t
         tl.store(output + row, (mixed / total).to(output.dtype.element_ty))
 
 
-@triton.jit
+# A count that is 0 or a multiple of 16 would get a kernel of its own.
+@triton.jit(do_not_specialize=["extra_rounds"])
 def decode_attention_kernel(
     query,
     keys,
@@ -50,8 +51,9 @@ def decode_attention_kernel(
     query_stride,
     requests_per_program,
     context,
-    walked,
     scale,
+    extra_rounds,
+    one,
     HEADS: tl.constexpr,
     GROUP: tl.constexpr,
     DIM: tl.constexpr,
@@ -68,8 +70,8 @@ def decode_attention_kernel(
         best = -float("inf")
         total = 0.0
         mixed = tl.zeros((DIM,), dtype=tl.float32)
-        for start in range(0, walked, TILE):
-            slots = base + (start + tl.arange(0, TILE)) % context
+        for start in range(0, context, TILE):
+            slots = base + start + tl.arange(0, TILE)
             at = slots[:, None] * DIM + dims[None, :]
             key = tl.load(keys + at).to(tl.float32)
             scores = tl.sum(key * wanted[None, :], axis=1) * scale
@@ -80,8 +82,36 @@ def decode_attention_kernel(
             total = total * shrink + tl.sum(weights, axis=0)
             mixed = mixed * shrink + tl.sum(value * weights[:, None], axis=0)
             best = higher
+        for _ in range(extra_rounds):
+            total *= one
         row = (request * HEADS + head) * DIM + dims
         tl.store(output + row, (mixed / total).to(output.dtype.element_ty))
+
+
+@triton.jit
+def slot_gemv_kernel(
+    inputs,
+    weights,
+    output,
+    chosen,
+    order,
+    width_in,
+    width_out,
+    SLOTS_PER_ROW: tl.constexpr,
+    TILE_OUT: tl.constexpr,
+    TILE_IN: tl.constexpr,
+):
+    """One tile of the product of one token with the matrix of one of its experts."""
+    slot = tl.load(order + tl.program_id(1))
+    rows = tl.program_id(0) * TILE_OUT + tl.arange(0, TILE_OUT)
+    columns = tl.arange(0, TILE_IN)
+    vector = inputs + slot // SLOTS_PER_ROW * width_in
+    matrix = weights + tl.load(chosen + slot) * width_out * width_in + rows[:, None] * width_in
+    products = tl.zeros((TILE_OUT, TILE_IN), dtype=tl.float32)
+    for start in range(0, width_in, TILE_IN):
+        value = tl.load(vector + start + columns).to(tl.float32)
+        products += tl.load(matrix + start + columns[None, :]).to(tl.float32) * value[None, :]
+    tl.store(output + slot * width_out + rows, tl.sum(products, axis=1).to(output.dtype.element_ty))
 
 
 @triton.jit
@@ -129,13 +159,13 @@ def silu_mul(gate_up: Tensor, *, renamed: bool = False) -> Tensor:
 
 
 def decode_attention(
-    query: Tensor, keys: Tensor, values: Tensor, *, programs_per_head: int, extra_slots: int = 0
+    query: Tensor, keys: Tensor, values: Tensor, *, programs_per_head: int, extra_rounds: int = 0
 ) -> Tensor:
     """Attend with one query token a request, ``programs_per_head`` programs for each query head.
 
     ``query`` is (batch, heads, 1, dim), ``keys`` and ``values`` (batch, kv_heads, context, dim).
-    ``programs_per_head`` divides the batch. The first ``extra_slots`` slots, a multiple of the tile
-    of 32, are walked twice and weigh double: more work in the same shapes.
+    ``programs_per_head`` divides the batch, and the tile of 32 slots the context. Each program
+    multiplies by one ``extra_rounds`` times for each request: more time, same result.
     """
     batch, heads, _, dim = query.shape
     kv_heads, context = keys.shape[1:3]
@@ -148,12 +178,40 @@ def decode_attention(
         query.stride(0),
         batch // programs_per_head,
         context,
-        context + extra_slots,
         dim**-0.5,
+        extra_rounds,
+        1.0,
         HEADS=heads,
         GROUP=heads // kv_heads,
         DIM=dim,
         TILE=32,
+        num_warps=4,
+    )
+    return output
+
+
+def slot_gemv(inputs: Tensor, weights: Tensor, chosen: Tensor, order: Tensor) -> Tensor:
+    """Multiply tokens with the matrices of their experts, one matrix-vector product for each slot.
+
+    A slot is one token at one of its experts. ``weights`` is (experts, width_out, width_in),
+    ``chosen`` the expert of each slot and ``order`` the slots sorted by expert, so that slots of one
+    expert find its weights in the L2 cache. ``inputs`` has one row for each slot or for each token.
+    Tiles of 256 and 16 divide ``width_in`` and ``width_out``.
+    """
+    slots = chosen.numel()
+    _, width_out, width_in = weights.shape
+    output = torch.empty((slots, width_out), device=inputs.device, dtype=inputs.dtype)
+    slot_gemv_kernel[(width_out // 16, slots)](
+        inputs,
+        weights,
+        output,
+        chosen,
+        order,
+        width_in,
+        width_out,
+        SLOTS_PER_ROW=slots // inputs.shape[0],
+        TILE_OUT=16,
+        TILE_IN=256,
         num_warps=4,
     )
     return output

@@ -220,6 +220,9 @@ def test_engines_that_the_settings_tell_of(tmp_path):
     report = serverlogs.report(tmp_path, start, *dp_lines({0: 160, 1: 160}), expected=32)
     assert codes(report) == ["batch_mismatch", "engine_missing"]
     assert report.findings[1].examples[0].endswith(start)
+    assert report.findings[0].message == (
+        "the server ran 16 requests at once (8 + 8), not 32: engines are absent from the log"
+    )
 
 
 def test_aggregated_lines_hide_no_engine(tmp_path):

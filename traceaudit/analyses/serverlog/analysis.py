@@ -48,7 +48,8 @@ def serverlog(log: ServerLog, options: ServerLogOptions = DEFAULTS) -> ServerRep
     engines, notes = _engines(log, whole, judged)
     totals = _totals(engines)
     sizes = [setting for setting in log.settings if setting.name == "dp_size"]
-    findings = (batch_mismatch(engines, totals, options.expected), engine_missing(log, whole, sizes))
+    missing = engine_missing(log, whole, sizes)
+    findings = (batch_mismatch(engines, totals, options.expected, missing), missing)
     report = ServerReport(
         path=log.sources[0].path if len(log.sources) == 1 else f"{len(log.sources)} files",
         software=log.software,

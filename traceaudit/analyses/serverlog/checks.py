@@ -35,7 +35,9 @@ class Totals:
     accept_length: float | None
 
 
-def batch_mismatch(engines: Sequence[EngineLog], totals: Totals, expected: int | None) -> Finding | None:
+def batch_mismatch(
+    engines: Sequence[EngineLog], totals: Totals, expected: int | None, missing: Finding | None
+) -> Finding | None:
     """Find a batch that is more than 5 % off the expected one; what is at stake is the difference in the step time."""
     if expected is None or not engines or same_batch(totals.batch, expected):
         return None
@@ -44,11 +46,12 @@ def batch_mismatch(engines: Sequence[EngineLog], totals: Totals, expected: int |
     decisive = max(engines, key=lambda engine: engine.steady_batch)
     split = f" ({' + '.join(str(engine.steady_batch) for engine in engines)})" if 1 < len(engines) <= 16 else ""  # noqa: PLR2004
     shown_lines = decisive.cause.lines or tuple(line for line in (decisive.decided_by,) if line is not None)
+    reason = decisive.cause.reason if missing is None else "engines are absent from the log"
     return Finding(
         "batch_mismatch",
         Severity.WARNING,
-        f"the server ran {totals.batch} requests at once{split}, not {expected}: {decisive.cause.reason}",
-        hint=HINTS[decisive.cause.limit],
+        f"the server ran {totals.batch} requests at once{split}, not {expected}: {reason}",
+        hint=HINTS[decisive.cause.limit] if missing is None else missing.hint,
         count=totals.batch,
         impact_ns=None if ran_ns is None or expected_ns is None else abs(expected_ns - ran_ns),
         examples=tuple(_place(line) for line in shown_lines[:SHOWN]),

@@ -148,5 +148,6 @@ def _engines(report: ServerReport, rate: float, count: int, line: LineRef | None
         reason = f"the log's own rate is {own:,.6g} tokens/s, 1/{copies} of the whole: other engines are not in it"
     else:
         holds, reason = False, f"the log's own rate is {own:,.6g} tokens/s, not {share:,.4g}"
-    text = f"{copies} engines of {batch} running at {share:,.4g} tokens/s each"
+    what = "engines" if len(report.engines) == 1 else "logs like this"
+    text = f"{copies} {what} of {batch} running at {share:,.4g} tokens/s each"
     return StepReading(ReadingKind.ENGINES, step_ns, text, holds, reason, line)

@@ -32,6 +32,7 @@ STATS = re.compile(r"Avg prompt throughput: .{1,60}?, Avg generation throughput:
 USAGE = re.compile(r"\w+ KV cache usage: (\d{1,3}(?:\.\d{1,6})?)%")
 FETCH = re.compile(r"KV fetch: (\d{1,9}) waiting to start, (\d{1,9}) in progress, (\d{1,9}) completed waiting")
 ITERATION = re.compile(r"Iteration\((\d{1,15})\): .{1,200}?iteration elapsed time: (\d{1,9}(?:\.\d{1,9})?) ms")
+WORDS = re.compile(r"(?<![\w.])(\d{1,12}) ([a-z]+ [a-z]+)(?=,|$)")
 CACHE = re.compile(r"KV cache size: ([\d,]{1,20}) tokens")
 ARGUMENT = re.compile(r"\b(max_num_seqs|data_parallel_size|tensor_parallel_size)'?(?:=|: )(\d{1,9})\b")
 SIZES = re.compile(r"cudagraph_capture_sizes'?(?:=|: )\[([\d, ]+)\]")
@@ -83,7 +84,7 @@ def _stats(line: Line, speaker: Speaker, match: re.Match[str], pieces: int, into
 
 
 def _iteration(line: Line, speaker: Speaker, match: re.Match[str], into: Collected) -> bool:
-    words = items_by_words(match[0])
+    words = _by_words(match[0])
     running = count_of(words, "context requests", "generation requests")
     if running is None:
         return False
@@ -105,15 +106,9 @@ def _iteration(line: Line, speaker: Speaker, match: re.Match[str], into: Collect
     return True
 
 
-def items_by_words(text: str) -> dict[str, str]:
-    """Return ``N words`` items by their words.
-
-    Examples
-    --------
-    >>> items_by_words("Iteration(1): 0 context requests, 8 generation requests, ")
-    {'context requests': '0', 'generation requests': '8'}
-    """
-    return {words: number for number, words in re.findall(r"(?<![\w.])(\d{1,12}) ([a-z]+ [a-z]+)(?=,|$)", text)}
+def _by_words(text: str) -> dict[str, str]:
+    """Return ``8 generation requests`` items by their words."""
+    return {words: number for number, words in WORDS.findall(text)}
 
 
 def _accept_length(text: str) -> float | None:

@@ -62,7 +62,7 @@ class Operand:
     Attributes
     ----------
     dims
-        Sizes; empty for scalars and for tensors without dimension. None where the profiler cut them off.
+        Sizes; empty for scalars and for tensors without dimension.
     dtype
         Name of the element type, ``Scalar`` and the like for what is no tensor.
     strides
@@ -71,23 +71,26 @@ class Operand:
         A scalar as text, empty for tensors.
     members
         Tensors of a list.
+    cut
+        Whether the profiler cut the sizes off, so that `dims` says nothing.
     """
 
-    dims: tuple[int, ...] | None
+    dims: tuple[int, ...]
     dtype: str
     strides: tuple[int, ...] | None = None
     value: str = ""
     members: tuple["Operand", ...] = ()
+    cut: bool = False
 
     @property
     def is_tensor(self) -> bool:
         """Whether it is one tensor of a known type and size."""
-        return self.dims is not None and self.dtype in DTYPE_BYTES
+        return not self.cut and self.dtype in DTYPE_BYTES
 
     @property
     def numel(self) -> int:
         """Elements."""
-        return math.prod(self.dims or ())
+        return math.prod(self.dims)
 
     @property
     def item_bytes(self) -> int:
@@ -97,7 +100,7 @@ class Operand:
     @property
     def stored(self) -> int:
         """Elements that lie in memory: dimensions that repeat the same ones (stride 0) count once."""
-        if self.strides is None or self.dims is None or len(self.strides) != len(self.dims):
+        if self.strides is None or len(self.strides) != len(self.dims):
             return self.numel
         return math.prod(size for size, stride in zip(self.dims, self.strides, strict=True) if stride or not size)
 
@@ -141,7 +144,7 @@ class OpCall:
     @property
     def complete(self) -> bool:
         """Whether no operand's dims were cut off."""
-        return all(item.dims is not None for item in self.operands)
+        return not any(item.cut for item in self.operands)
 
     def tensors(self) -> Iterator[Operand]:
         """Yield the tensors, those of lists included, in order."""
@@ -213,7 +216,7 @@ def compute_dtype(dtype: str) -> str | None:
 
 
 def _listed(record: Mapping[str, Any], *keys: str) -> list[Any]:
-    found = next((record[key] for key in keys if key in record), [])
+    found: object = next((record[key] for key in keys if key in record), [])
     return found if isinstance(found, list) else []
 
 
@@ -226,13 +229,18 @@ def _operand(dims: object, dtype: object, strides: object, value: object) -> Ope
     text = value if isinstance(value, str) else "" if value is None else str(value)
     if isinstance(dims, list) and any(isinstance(item, list) for item in dims):
         return Operand((), kind, value=text, members=_members(dims, kind, strides))
-    return Operand(_sizes(dims), kind, _sizes(strides), text)
+    return _sized(dims, kind, strides, text)
 
 
 def _members(dims: list[Any], kind: str, strides: object) -> tuple[Operand, ...]:
     """Read a list of tensors; the profiler does not say their type, which is that of the list if that names one."""
     steps = strides if isinstance(strides, list) else []
-    return tuple(Operand(_sizes(size), kind, _sizes(_at(steps, index))) for index, size in enumerate(dims))
+    return tuple(_sized(size, kind, _at(steps, index), "") for index, size in enumerate(dims))
+
+
+def _sized(dims: object, kind: str, strides: object, text: str) -> Operand:
+    sizes = _sizes(dims)
+    return Operand(sizes or (), kind, _sizes(strides), text, cut=sizes is None)
 
 
 def _sizes(value: object) -> tuple[int, ...] | None:

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from traceaudit.errors import InvariantError
 from traceaudit.model.findings import Finding
+from traceaudit.model.results.completeness import Completeness
 from traceaudit.model.serverlines import LineRef, ServerSource, Software
 
 __all__ = [
@@ -239,6 +240,11 @@ class ServerReport:
     readings: tuple[StepReading, ...]
     findings: tuple[Finding, ...]
     notes: tuple[Note, ...]
+
+    @property
+    def completeness(self) -> Completeness:
+        """The findings, worst first; none of them is about a trace."""
+        return Completeness.of(self.findings)
 
     @property
     def decided_by(self) -> tuple[LineRef, ...]:

@@ -1,26 +1,18 @@
-"""From the flags of ``traceaudit roofline`` to a checked request, and from that to its floor."""
+"""From the flags of `roofline` to a checked request."""
 
 import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
 
-from traceaudit.analyses.roofline import Measurement, Napkin, napkin
-from traceaudit.analyses.roofline import roofline as floor
-from traceaudit.config import WallFlags, wall_of
+from traceaudit.analyses.roofline import Measurement, Napkin
+from traceaudit.config.common import WallFlags, wall_of
 from traceaudit.errors import UsageError
-from traceaudit.ingest.modelconfig import read_model_config
-from traceaudit.ingest.safetensors_headers import read_tensors
 from traceaudit.model.hardware import Peaks, lookup
-from traceaudit.model.llm.architecture import Architecture
-from traceaudit.model.llm.checkpoint import stored_formats
-from traceaudit.model.llm.families import architecture
-from traceaudit.model.llm.presets import preset
-from traceaudit.model.llm.quantisation import KvDtype, overridden
+from traceaudit.model.llm.quantisation import KvDtype
 from traceaudit.model.llm.workload import Parallelism, Workload
-from traceaudit.model.results.roofline import Reading, Roofline
+from traceaudit.model.results.roofline import Reading
 
-__all__ = ["RooflineFlags", "RooflineRequest", "floor_of", "roofline_request"]
+__all__ = ["RooflineFlags", "RooflineRequest", "roofline_request"]
 
 SUFFIXES = {"K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 LARGEST = Decimal(10) ** 18
@@ -102,36 +94,6 @@ def roofline_request(flags: RooflineFlags) -> RooflineRequest:
     return RooflineRequest(
         model, sketch, flags.checkpoint, flags.weights_dtype, workload, peaks, _measurement(flags, workload)
     )
-
-
-def floor_of(request: RooflineRequest) -> Roofline:
-    """Answer a request: the composer's part of `roofline`.
-
-    Raises
-    ------
-    ConfigError
-        If the model's configuration or its checkpoint cannot be used.
-    UsageError
-        If the model is not known, or so many ranks cannot share it.
-    """
-    if request.napkin is not None:
-        return napkin(request.napkin, request.workload, request.peaks, request.measurement)
-    model = _architecture(request)
-    return floor(model, request.workload, request.peaks, request.measurement)
-
-
-def _architecture(request: RooflineRequest) -> Architecture:
-    name = request.model or ""
-    if Path(name).exists():
-        model = architecture(read_model_config(name), name=name, where=name)
-    else:
-        packaged = preset(name)
-        model = architecture(packaged.config, name=packaged.name, where=packaged.key)
-    if request.checkpoint is not None:
-        model = model.with_formats(stored_formats(model, read_tensors(request.checkpoint)))
-    if request.weights_dtype is not None:
-        model = model.with_formats(overridden(model.formats, request.weights_dtype))
-    return model
 
 
 def _subject(flags: RooflineFlags) -> tuple[str | None, Napkin | None]:
