@@ -1,8 +1,8 @@
 """The ledger computed slowly, from the JSON text alone: what the fast code is checked against.
 
 Plain loops over rows, one instant after the other, in whole nanoseconds. Nothing is imported from `traceaudit`, so a
-mistake there cannot repeat itself here. It follows the laws of the ledger (DESIGN, section 3) sentence by sentence, and
-knows what clean Kineto recordings of CUDA devices hold: no damaged rows, one rank, one device.
+mistake there cannot repeat itself here. It follows the laws of the ledger sentence by sentence (docs/concepts), and
+knows what clean Kineto traces of CUDA devices hold: no damaged rows, one rank, one device.
 """
 
 import gzip
@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from statistics import median, median_low
 
-__all__ = ["Reference", "reference_of"]
+__all__ = ["Reference", "assert_same_ledger", "reference_of"]
 
 INFINITY = 10**30
 OP_TYPES = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset"}
@@ -84,26 +84,24 @@ class Segment:
     after: Row | None = None
 
 
-def reference_of(path) -> Reference:
-    """Read a recording and account for every nanosecond of its steps."""
-    ops, host, overheads = rows_of(json.loads(text_of(Path(path)), parse_float=Decimal))
+def reference_of(text) -> Reference:
+    """Account for every nanosecond of the steps of a trace, given as text or as the path of a file."""
+    if isinstance(text, Path):
+        data = text.read_bytes()
+        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()
+    ops, host, overheads, waits = rows_of(json.loads(text, parse_float=Decimal))
     link(ops, host)
     source, steps, touching = steps_of(ops, host)
-    late = pending(ops, overheads)
+    late = pending(ops, overheads + waits)
     cut_windows(ops, steps, late)
-    line = time_line(ops, host, overheads, late)
+    line = time_line(ops, host + overheads + waits, late)
     leave_out(steps, touching)
     return account(ops, host, overheads, source, steps, line)
 
 
-def text_of(path: Path) -> str:
-    data = path.read_bytes()
-    return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()
-
-
 def rows_of(document):
-    """Sort the events into device ops, host rows and rows of the profiler; time 0 is the earliest of them."""
-    ops, host, overheads = [], [], []
+    """Sort the events into device ops, host rows, rows of the profiler and waits; time 0 is the earliest of them."""
+    ops, host, overheads, waits = [], [], [], []
     for number, event in enumerate(document["traceEvents"]):
         if event.get("ph") != "X":
             continue
@@ -119,11 +117,13 @@ def rows_of(document):
             host.append(row)
         elif category == "overhead":
             overheads.append(row)
-    zero = min(row.start for row in (*ops, *host, *overheads))
-    for row in (*ops, *host, *overheads):
+        elif category == "cuda_sync":
+            waits.append(row)
+    zero = min(row.start for row in (*ops, *host, *overheads, *waits))
+    for row in (*ops, *host, *overheads, *waits):
         row.start -= zero
         row.end -= zero
-    return sorted(ops, key=lambda row: (row.start, row.end)), host, overheads
+    return sorted(ops, key=lambda row: (row.start, row.end, row.number)), host, overheads, waits
 
 
 def link(ops, host):
@@ -137,6 +137,27 @@ def kind_of(op) -> str:
     if op.type != "kernel":
         return "copy"
     return "comm" if op.name.startswith("nccl") else "compute"
+
+
+def assert_same_ledger(device, expected: Reference) -> None:
+    """Compare what the fast code says of a device with what the slow way found."""
+    assert {key: getattr(device.totals, key) for key in expected.totals} == expected.totals
+    assert device.steps.source == expected.source
+    found = [(item.name, item.start_ns, item.window_ns, item.device_ops, item.used) for item in device.steps.items]
+    assert found == [
+        (step.name, step.window[0], step.window[1] - step.window[0], len(step.ops), step.used)
+        for step in expected.steps
+    ]
+    for item, step in zip(device.steps.items, expected.steps, strict=True):
+        assert {account: getattr(item.accounts, account) for account in ACCOUNTS} == {
+            account: step.accounts[account] for account in ACCOUNTS
+        }
+    ledger = device.ledger
+    assert ledger.window_ns == expected.window
+    assert {account: getattr(ledger.accounts, account) for account in ACCOUNTS} == expected.accounts
+    assert {part: getattr(ledger.idle_latency_by, part) for part in expected.latency_by} == expected.latency_by
+    assert dict(ledger.idle_host_by) == expected.host_by
+    assert {part: getattr(ledger.idle_by_position, part) for part in expected.position} == expected.position
 
 
 # ---------------------------------------------------------------- steps
@@ -212,13 +233,12 @@ def cut_windows(ops, steps, late):
         for index, step in enumerate(steps):
             if step.start <= op.launch.start < step.end:
                 op.step = index
-    main = main_stream(ops)
-    on_main = [op for op in ops if op.place == main]
+    on_main = main_ops(ops)
 
     def first_kernel(index):
         return min((op.start for op in on_main if op.step == index and op.type == "kernel"), default=INFINITY)
 
-    begins = first_kernel(0)
+    begins = next((at for at in map(first_kernel, range(len(steps))) if at < INFINITY), -INFINITY)
     for op in ops:
         if op.launch is None and op.start < begins:
             op.step = -1
@@ -236,12 +256,19 @@ def cut_windows(ops, steps, late):
         step.ops = [op for op in ops if op.step == index]
 
 
-def main_stream(ops):
+def main_ops(ops):
+    """Return the ops of the main stream; all compute kernels where a tenth of the steps computes elsewhere."""
+    compute = [op for op in ops if op.step is not None and op.step >= 0 and kind_of(op) == "compute"]
     load = Counter()
-    for op in ops:
-        if op.step is not None and op.step >= 0 and kind_of(op) == "compute":
-            load[op.place] += op.end - op.start
-    return max(load, key=lambda place: load[place])
+    for op in sorted(compute, key=lambda op: op.place):
+        load[op.place] += op.end - op.start
+    if not compute:
+        return ops
+    main = max(load, key=lambda place: load[place])
+    there = {op.step for op in compute if op.place == main}
+    if 10 * len(there) >= 9 * len({op.step for op in compute}):
+        return [op for op in ops if op.place == main]
+    return [op for op in ops if kind_of(op) == "compute"]
 
 
 def leave_out(steps, touching):
@@ -275,10 +302,15 @@ def merged(ops):
 def ending_op(ops, gap_end):
     """Return the op that ends a gap: of those that start then, the one launched earliest."""
     starting = [op for op in ops if op.start == gap_end and op.end > op.start]
-    return min(starting, key=lambda op: op.launch.start if op.launch else INFINITY, default=None)
+    return min(starting, key=lambda op: begun(op.launch) if op.launch else (INFINITY,), default=None)
 
 
-def pending(ops, overheads):
+def begun(row):
+    """Order host rows by their start; of those that start together the longest comes first."""
+    return row.start, -row.end, row.number
+
+
+def pending(ops, excuses):
     """Return ops that start on an idle device long after everything they could wait for."""
     waits = []
     busy = merged(ops)
@@ -288,7 +320,7 @@ def pending(ops, overheads):
             continue
         since = max(op.launch.end, busy[index - 1][1] if index else -INFINITY)
         excused = sum(
-            max(0, min(end, start) - max(begin, since)) for begin, end in merged(overheads) if since < start
+            max(0, min(end, start) - max(begin, since)) for begin, end in merged(excuses) if since < start
         )
         waits.append((max(start - since, 0) - excused, op))
     late = []
@@ -299,11 +331,12 @@ def pending(ops, overheads):
     return late
 
 
-def time_line(ops, host, overheads, late):
+def time_line(ops, others, late):
     """Return the device's time line in segments, from the first row to the last."""
-    edges = {0, max(row.end for row in (*ops, *host, *overheads))}
+    edges = {0, max(row.end for row in (*ops, *others))}
     for op in ops:
-        edges |= {op.start, op.end}
+        if op.end > op.start:
+            edges |= {op.start, op.end}
     busy = merged(ops)
     free = list(zip([0] + [end for _, end in busy], [start for start, _ in busy] + [max(edges)], strict=True))
     line, running, waiting, gap = [], [], list(ops), 0
@@ -335,7 +368,7 @@ def idle_segments(ops, gap, late):
     if call is None or op in late:
         return [Segment(start, end, "idle_unknown", None, gap, op)]
     earlier = [one for one in ops if one.end == start and one.end > one.start]
-    inside_graph = any(one.launch is call for one in earlier)
+    inside_graph = bool(earlier) and earlier[-1].launch is call  # of ops that end together, the one that began last
     cuts = sorted({start, end} | {t for t in (call.start, call.end) if start < t < end})
     found = []
     for a, b in zip(cuts, cuts[1:], strict=False):
@@ -357,7 +390,8 @@ def idle_segments(ops, gap, late):
 def account(ops, host, overheads, source, steps, line) -> Reference:
     position, latency, host_by = Counter(), Counter(), Counter()
     causes = Causes(ops, host, overheads, {step.name for step in steps if step.name})
-    last_launch = max((op.launch for op in ops if op.launch), key=lambda row: row.start)
+    last_launch = max((op.launch for op in ops if op.launch), key=begun, default=None)
+    marker = next((row for row in host if row.name == steps[0].name), None)
     for segment in line:
         for step in steps:
             begin, end = max(segment.start, step.window[0]), min(segment.end, step.window[1])
@@ -370,8 +404,8 @@ def account(ops, host, overheads, source, steps, line) -> Reference:
             if segment.part:
                 latency[segment.part] += end - begin
             if segment.owner == "idle_host":
-                thread = (segment.after.launch if segment.after else last_launch).place
-                host_by.update(causes.between(thread, begin, end))
+                by = segment.after.launch if segment.after else last_launch or marker
+                host_by.update(causes.between(by.place, begin, end))
     used = [step for step in steps if step.used]
     busy = merged(ops)
     return Reference(
@@ -380,7 +414,7 @@ def account(ops, host, overheads, source, steps, line) -> Reference:
             "op_time_ns": sum(op.end - op.start for op in ops),
             "busy_ns": sum(end - start for start, end in busy),
             "span_ns": max(op.end for op in ops) - min(op.start for op in ops),
-            "gaps": len(busy) - 1,
+            "gaps": max(len(busy) - 1, 0),
         },
         source=source,
         steps=steps,

@@ -94,7 +94,7 @@ def predict(view: DeviceView, audit: DeviceAudit, options: WhatIfOptions) -> Dev
 def _change(plan: Plan, options: WhatIfOptions) -> _Change:
     """Turn speed-ups into factors of ops and savings of host time."""
     factor = np.ones(len(plan.node))
-    lag_saving = np.zeros(len(plan.edge_lag_ns) + len(plan.tail_source))
+    lag_saving = np.zeros(len(plan.edge_lag_ns) + len(plan.tail_source) + len(plan.head))
     call_saving = np.zeros(len(plan.node))
     matched: dict[str, int] = {}
     for speedup in options.speedups:
@@ -134,7 +134,7 @@ def _matching_rows(plan: Plan, speedup: Speedup) -> I64:
 def _host_savings(plan: Plan, rows: I64, share: float) -> tuple[F64, F64]:
     """Return how much of each host lag and call lies in the rows, times the share that goes."""
     host, timeline = plan.timeline.view.trace.host, plan.timeline
-    lag_saving = np.zeros(len(plan.edge_lag_ns) + len(plan.tail_source))
+    lag_saving = np.zeros(len(plan.edge_lag_ns) + len(plan.tail_source) + len(plan.head))
     call_saving = np.zeros(len(plan.node))
     if not len(rows):
         return lag_saving, call_saving
@@ -153,22 +153,16 @@ def _host_savings(plan: Plan, rows: I64, share: float) -> tuple[F64, F64]:
     lag_saving[len(plan.edge_lag_ns) + tails] = share * intervals.covered(
         covered, since, since + plan.tail_lag_ns[tails]
     )
-    first = np.flatnonzero(np.diff(plan.edge_first) == 0)
-    if len(first):  # host time before the first call of the plan moves the first call
-        head = intervals.covered(covered, np.array([plan.start_ns]), np.array([timeline.start_ns[plan.node[first[0]]]]))
-        lag_saving[-len(plan.tail_source) :] += share * float(head[0])
+    heads = timeline.start_ns[plan.node[plan.head]]
+    behind = len(lag_saving) - len(heads)
+    lag_saving[behind:] = share * intervals.covered(covered, np.full(len(heads), plan.start_ns), heads)
     return lag_saving, call_saving
 
 
 def _applied(plan: Plan, model: HostModel, change: _Change) -> Costs:
     """Apply factors and savings to a model's costs; host time never falls below zero."""
-    recorded = plan.edge_lag_ns
-    kept = np.ones(len(model.costs.lag_ns))
-    known = np.concatenate((recorded, plan.tail_lag_ns)).astype(np.float64)
-    positive = known > 0
-    kept[positive] = 1 - np.minimum(change.lag_saving_ns[positive] / known[positive], 1)
-    sleeps = np.minimum(change.lag_saving_ns, model.costs.lag_ns)
-    lag = np.where(change.lag_saving_ns > 0, model.costs.lag_ns - sleeps, model.costs.lag_ns * kept)
+    saving = np.minimum(change.lag_saving_ns, np.maximum(model.costs.lag_ns, 0))
+    lag = model.costs.lag_ns - saving
     duration = np.maximum(model.costs.duration_ns * change.op_factor - change.call_saving_ns, 0)
     return Costs(duration, lag)
 
@@ -230,7 +224,7 @@ def _bound(plan: Plan, model: HostModel, change: _Change, options: WhatIfOptions
 def _op_sum(plan: Plan, costs: Costs) -> float:
     """Return the step with nothing but the ops and the device's own gaps."""
     is_op = plan.node_type == NodeType.OP
-    host = np.concatenate((plan.edge_type == EdgeType.HOST, np.ones(len(plan.tail_source), np.bool_)))
+    host = np.concatenate((plan.edge_type == EdgeType.HOST, np.ones(len(plan.tail_source) + len(plan.head), np.bool_)))
     return _time(plan, Costs(np.where(is_op, costs.duration_ns, 0.0), np.where(host, 0.0, costs.lag_ns)))
 
 

@@ -101,7 +101,7 @@ def _to_rows(source: Source, limits: Limits, document: Document) -> bytes:
         document.is_array = True
         return text[start + 1 :]
     if opening != b"{":
-        refuse(text[start:], source)
+        refuse(text, source)
     searched = 0
     while True:
         for match in _ROWS_KEY.finditer(text, searched):

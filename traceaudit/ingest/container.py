@@ -17,7 +17,6 @@ _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _ZIP = b"PK\x03\x04"
 _INPUT_BYTES = 1 << 18
-_SALVAGE_BYTES = 1 << 10
 _MAX_LAYERS = 3  # an archive of a compressed trace, as bug reports carry them, has two
 
 
@@ -60,7 +59,11 @@ class Source:
         self._counted = _Counted(self._file)
         self.total = None if path == STDIN else Path(path).stat().st_size
         self._layers: list[_Gzip | _Zstd] = []
-        self._reader = self._unwrap()
+        try:
+            self._reader = self._unwrap()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def position(self) -> int:
@@ -205,17 +208,18 @@ class _Gzip:
         self.damage = damage
 
     def _salvage(self) -> bytes:
-        # An error takes the output of its call with it; small steps lose less. Needs the input a second time.
+        # An error takes the output of its call with it, so go there again and on byte by byte.
         if self._path is None or self._path == STDIN:
             return b""
         with _open(self._path) as file:
             again = _Gzip(file, None)
             left = self._produced
-            kept: list[bytes] = []
-            while data := again.read(_SALVAGE_BYTES):
-                kept.append(data[left:])
-                left = max(0, left - len(data))
-            return b"".join(kept)
+            while left and (data := again.read(min(left, _INPUT_BYTES))):
+                left -= len(data)
+            kept = bytearray()
+            while data := again.read(1):
+                kept += data
+            return bytes(kept)
 
 
 class _Zstd:

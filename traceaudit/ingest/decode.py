@@ -60,7 +60,7 @@ class Failure(Exception):  # noqa: N818  (not an error of the user's; it steers 
     Attributes
     ----------
     position
-        Index of the byte that cannot be, None where the decoder does not tell.
+        Index of the byte that cannot be, or of the one before; None where the decoder does not tell.
     truncated
         The text ends too early.
     trailing

@@ -22,10 +22,10 @@ _RECORD_HINT = "record with torch.profiler and export_chrome_trace"
 
 
 def refuse(text: bytes, source: Source) -> NoReturn:
-    """Raise for an input whose first character starts no JSON object or list."""
+    """Raise for an input whose first character other than space starts no JSON object or list."""
     where = source.path
     suffixes = {suffix.lower() for suffix in Path(source.path).suffixes}
-    if not text:
+    if not text.strip():
         if source.damage:
             raise TraceFormatError(f"nothing could be decompressed: {source.damage}", where=where, hint="copy it again")
         raise TraceFormatError("the file is empty", where=where, hint="the recording may not have been finished")
@@ -47,7 +47,7 @@ def refuse(text: bytes, source: Source) -> NoReturn:
         raise TraceFormatError("the text is UTF-16", where=where, hint="save it as UTF-8")
     if not _is_text(text):
         raise TraceFormatError("a binary file, not JSON", where=where, hint=_RECORD_HINT)
-    start = text[:20].decode("utf-8", "replace")
+    start = text.lstrip()[:20].decode("utf-8", "replace")
     raise TraceFormatError(f"not JSON: it starts with {start!r}", where=where, hint=_RECORD_HINT)
 
 
@@ -61,7 +61,7 @@ def refuse_without_rows(text: bytes, source: Source) -> NoReturn:
             raise TraceFormatError(
                 f"the file ends before its events, after {len(text)} bytes", where=source.path, hint="copy it again"
             ) from exc
-        place = place_in(text, failure.position)
+        place = place_in(text, None if failure.position is None else failure.position + 1)
         raise TraceFormatError(
             f"not JSON, and no 'traceEvents' in it ({exc})", where=f"{source.path}, {place}", hint=_RECORD_HINT
         ) from exc

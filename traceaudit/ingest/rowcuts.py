@@ -81,7 +81,7 @@ def _listed(text: bytes, size: int) -> bytes:
 
 def _is_wrong_cut(failure: Failure, cut: int) -> bool:
     # A text cut inside a string or a nested value is truncated, or trips over the bracket put at its end.
-    return failure.truncated or (failure.position is not None and failure.position > cut)
+    return failure.truncated or (failure.position is not None and failure.position >= cut)
 
 
 def _cuts(text: bytes) -> Iterator[tuple[int, int]]:

@@ -59,14 +59,13 @@ Edges = tuple[I64, I64, I8, npt.NDArray[np.bool_]]
 
 def edges_of(view: DeviceView, nodes: Nodes) -> Edges:
     """Return all edges between the nodes of a device; some may lead backward in time."""
-    groups = [
+    plain = [
         _host_edges(view, nodes),
         _launch_edges(view, nodes),
         *_queue_edges(view, nodes),
         _boundary_edges(view, nodes),
-        _event_edges(view, nodes),
-        _sync_edges(view, nodes),
     ]
+    groups = [*plain, _event_edges(view, nodes, _ready(nodes, plain)), _sync_edges(view, nodes)]
     source, target, edge_type, inferred = (np.concatenate(column) for column in zip(*groups, strict=True))
     return source, target, edge_type, inferred
 
@@ -156,8 +155,9 @@ def _queue_edges(view: DeviceView, nodes: Nodes) -> tuple[Edges, Edges]:
 def _boundary_edges(view: DeviceView, nodes: Nodes) -> Edges:
     """Join the ops at either end of a graph launch with the work around it, which may lie on other queues.
 
-    A replay waits for its stream, but its ops carry internal queues, and the stream of the launch is not recorded. An
-    op at the boundary that was launched while an earlier-launched op still ran is taken to have waited for it.
+    A replay waits for its stream, but its ops carry internal queues, and the stream of the launch is not recorded. A
+    replay's first op, or the first op behind a replay's last, that was launched while the other still ran is taken to
+    have waited for it.
     """
     ops, host = view.ops, view.trace.host
     launches, counts = np.unique(ops.launch[ops.launch >= 0], return_counts=True)
@@ -169,9 +169,20 @@ def _boundary_edges(view: DeviceView, nodes: Nodes) -> Edges:
     source, target = by_end[np.maximum(position, 0)], np.arange(len(ops))
     waiting = (ops.launch >= 0) & (host.start_ns[ops.launch] < ops.end_ns[source])
     other = (ops.stream[source] != ops.stream) & (ops.launch[source] < ops.launch)
-    good = (position >= 0) & waiting & other & (in_graph | in_graph[source])
+    first, last = _ends_of_launches(ops.launch, ops.start_ns, ops.end_ns)
+    good = (position >= 0) & waiting & other & ((in_graph & first) | (in_graph & last)[source])
     flags = np.ones(int(good.sum()), np.bool_)
     return _edges(nodes.first_op + source[good], nodes.first_op + target[good], EdgeType.STREAM, flags)
+
+
+def _ends_of_launches(launch: I64, start: I64, end: I64) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Tell which ops start first, and which end last, of those that share their launch."""
+    ends = []
+    for order in (np.lexsort((start, launch)), np.lexsort((-end, launch))):
+        chosen = np.zeros(len(launch), np.bool_)
+        chosen[order[np.concatenate(([True], launch[order[1:]] != launch[order[:-1]]))]] = True
+        ends.append(chosen)
+    return ends[0], ends[1]
 
 
 def _latest_before(group: I64, start: I64, end: I64) -> tuple[I64, I64]:
@@ -193,12 +204,20 @@ def _latest_before(group: I64, start: I64, end: I64) -> tuple[I64, I64]:
     return source[good], members[good]
 
 
-def _event_edges(view: DeviceView, nodes: Nodes) -> Edges:
+def _ready(nodes: Nodes, groups: list[Edges]) -> I64:
+    """Return for each op when the last of what it is known to wait for was done."""
+    ready = np.full(nodes.first_op + nodes.ops, np.iinfo(np.int64).min, np.int64)
+    for source, target, _, _ in groups:
+        np.maximum.at(ready, target, nodes.end_ns[source])
+    return ready[nodes.first_op :]
+
+
+def _event_edges(view: DeviceView, nodes: Nodes, ready: I64) -> Edges:
     """Join ops across queues: by recorded waits where there are any, else where a wait was enqueued and timing tells."""
     recorded = _recorded_waits(view, nodes)
     if len(recorded[0]):
         return recorded
-    return _inferred_waits(view, nodes)
+    return _inferred_waits(view, nodes, ready)
 
 
 def _recorded_waits(view: DeviceView, nodes: Nodes) -> Edges:
@@ -221,8 +240,11 @@ def _recorded_waits(view: DeviceView, nodes: Nodes) -> Edges:
     return _edges(nodes.first_op + joined[:, 0], nodes.first_op + joined[:, 1], EdgeType.EVENT)
 
 
-def _inferred_waits(view: DeviceView, nodes: Nodes) -> Edges:
-    """Take an op to have waited for the op of another queue that ended just before it began."""
+def _inferred_waits(view: DeviceView, nodes: Nodes, ready: I64) -> Edges:
+    """Take an op to have waited for the op of another queue that ended just before it began.
+
+    Only where nothing else explains its start: its launch, queue and graph let it begin long before.
+    """
     ops = view.ops
     if not (nodes.node_type[: nodes.first_op] == NodeType.WAIT).any():
         return _edges(np.empty(0, np.int64), np.empty(0, np.int64), EdgeType.EVENT)
@@ -231,7 +253,7 @@ def _inferred_waits(view: DeviceView, nodes: Nodes) -> Edges:
     source = by_end[np.maximum(position, 0)]
     target = np.arange(len(ops))
     good = (position >= 0) & (ops.stream[source] != ops.stream) & (ops.launch[source] != ops.launch)
-    good &= ops.start_ns - ops.end_ns[source] <= WAIT_SLACK_NS
+    good &= (ops.start_ns - ops.end_ns[source] <= WAIT_SLACK_NS) & (ops.start_ns - ready > WAIT_SLACK_NS)
     flags = np.ones(int(good.sum()), np.bool_)
     return _edges(nodes.first_op + source[good], nodes.first_op + target[good], EdgeType.EVENT, flags)
 

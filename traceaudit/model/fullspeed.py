@@ -117,25 +117,25 @@ def _step(plan: Plan, costs: Costs) -> float:
 
 
 def _host_only(plan: Plan, recorded: F64, changed: F64) -> F64:
-    """Change lags of the host thread only: edges of program order, and the tail behind the last call."""
+    """Change lags of the host thread only: edges of program order, the tail behind the last call, the head before the first."""
     return np.where(_host_lags(plan), changed, recorded)
 
 
 def _host_lags(plan: Plan) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     tails = plan.node_type[plan.tail_source] != NodeType.OP
-    return np.concatenate((plan.edge_type == EdgeType.HOST, tails))
+    return np.concatenate((plan.edge_type == EdgeType.HOST, tails, np.ones(len(plan.head), np.bool_)))
 
 
 def _device_lags(plan: Plan) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     kinds = np.isin(plan.edge_type, [EdgeType.GRAPH, EdgeType.STREAM, EdgeType.EVENT])
-    return np.concatenate((kinds, np.zeros(len(plan.tail_source), np.bool_)))
+    return np.concatenate((kinds, np.zeros(len(plan.tail_source) + len(plan.head), np.bool_)))
 
 
 def _rows(plan: Plan) -> tuple[I64, I64]:
     """Count the host rows behind each lag, and those (or ops enqueued) of each position."""
     timeline, is_op = plan.timeline, plan.node_type == NodeType.OP
     target = np.repeat(np.arange(len(plan.node)), np.diff(plan.edge_first))
-    before = np.zeros(len(plan.edge_lag_ns) + len(plan.tail_source), np.int64)
+    before = np.zeros(len(plan.edge_lag_ns) + len(plan.tail_source) + len(plan.head), np.int64)
     host = np.flatnonzero(plan.edge_type == EdgeType.HOST)
     begin = timeline.end_ns[plan.node[plan.edge_source[host]]]
     before[host] = _between(plan, plan.node[target[host]], begin, timeline.start_ns[plan.node[target[host]]])
@@ -143,6 +143,10 @@ def _rows(plan: Plan) -> tuple[I64, I64]:
     since = timeline.end_ns[plan.node[plan.tail_source[tails]]]
     before[len(plan.edge_lag_ns) + tails] = _between(
         plan, plan.node[plan.tail_source[tails]], since, since + plan.tail_lag_ns[tails]
+    )
+    heads = plan.node[plan.head]
+    before[len(before) - len(heads) :] = _between(
+        plan, heads, np.full(len(heads), plan.start_ns), timeline.start_ns[heads]
     )
     ops = np.bincount(plan.edge_source[plan.edge_type == EdgeType.LAUNCH], minlength=len(plan.node))
     return before, np.where(is_op, 0, np.maximum(ops, 1))

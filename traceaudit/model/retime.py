@@ -52,6 +52,8 @@ class Plan:
         Predecessors of position ``i`` are edges ``edge_first[i]`` to ``edge_first[i + 1]``: positions, lags, types.
     tail_source, tail_lag_ns
         Positions after whose end, and a lag of the host, the last window ends.
+    head, head_lag_ns
+        Calls that no other precedes in the plan, and the host's time from the start of the plan to them.
     """
 
     timeline: Timeline
@@ -70,6 +72,8 @@ class Plan:
     edge_type: I64
     tail_source: I64
     tail_lag_ns: I64
+    head: I64
+    head_lag_ns: I64
 
     @property
     def node_type(self) -> I64:
@@ -93,6 +97,8 @@ def plan_of(timeline: Timeline, audit: DeviceAudit) -> Plan | None:
     release = _latest(len(node), target[~inside & of_sync], outside[~inside & of_sync])
     lonely = np.bincount(target[~of_sync], minlength=len(node)) == 0
     floor[lonely] = timeline.start_ns[node[lonely]]
+    calls = timeline.node_type[node] != NodeType.OP
+    head = np.flatnonzero(lonely & calls & (timeline.start_ns[node] >= audit.steps.items[first].start_ns))
     edge_first = np.searchsorted(target[inside], np.arange(len(node) + 1))
     window = audit.steps.items
     start, end = window[first].start_ns, window[last - 1].start_ns + window[last - 1].window_ns
@@ -114,29 +120,32 @@ def plan_of(timeline: Timeline, audit: DeviceAudit) -> Plan | None:
         edge_type=kind[inside],
         tail_source=tail_source,
         tail_lag_ns=tail_lag,
+        head=head,
+        head_lag_ns=timeline.start_ns[node[head]] - start,
     )
     return _explained(plan)
 
 
-def retime(plan: Plan, duration_ns: F64, host_lag_ns: F64) -> float:
+def retime(plan: Plan, duration_ns: F64, lag_ns: F64) -> float:
     """Return when the last window would end, in ns of the trace.
 
     Parameters
     ----------
     duration_ns
         Duration of each position.
-    host_lag_ns
-        Lag of each edge of the host thread and, behind the edges, of each tail; other edges keep theirs.
+    lag_ns
+        Lag of each edge and, behind the edges, of each tail and each head, as `recorded_lags` has them.
     """
-    _, end = _forward(plan, duration_ns.tolist(), host_lag_ns.tolist(), plan.delay_ns.tolist())
-    lags: list[float] = host_lag_ns[len(plan.edge_lag_ns) :].tolist()
+    _, end = _forward(plan, duration_ns.tolist(), lag_ns.tolist(), plan.delay_ns.tolist())
+    edges, tails = len(plan.edge_lag_ns), len(plan.tail_source)
+    lags: list[float] = lag_ns[edges : edges + tails].tolist()
     sources: list[int] = plan.tail_source.tolist()
     return max(end[source] + lag for source, lag in zip(sources, lags, strict=True))
 
 
 def recorded_lags(plan: Plan) -> F64:
-    """Return the lags of all edges and tails as recorded, in the form that `retime` takes."""
-    return np.concatenate((plan.edge_lag_ns, plan.tail_lag_ns)).astype(np.float64)
+    """Return the lags of all edges, tails and heads as recorded, in the form that `retime` takes."""
+    return np.concatenate((plan.edge_lag_ns, plan.tail_lag_ns, plan.head_lag_ns)).astype(np.float64)
 
 
 def _forward(plan: Plan, duration: list[float], lag: list[float], delay: list[int]) -> tuple[list[float], list[float]]:
@@ -146,6 +155,8 @@ def _forward(plan: Plan, duration: list[float], lag: list[float], delay: list[in
     first, source = plan.edge_first.tolist(), plan.edge_source.tolist()
     kind, types = plan.edge_type.tolist(), plan.node_type.tolist()
     floor, release = plan.floor_ns.tolist(), plan.release_ns.tolist()
+    for position, behind in zip(plan.head.tolist(), lag[len(lag) - len(plan.head) :], strict=True):
+        floor[position] = plan.start_ns + behind
     launch, sync, waiting = int(EdgeType.LAUNCH), int(EdgeType.SYNC), int(NodeType.SYNC)
     for i in range(len(start)):
         begin, released = float(floor[i]), float(release[i])

@@ -26,22 +26,21 @@ class EngineLoop:
     """
 
     def __init__(self, decoder: Decoder, *, graph: bool, clients: int) -> None:
-        config = decoder.config
         self._decoder = decoder
         self._clients = clients
         self._graph = graph
-        self._log = ServingLog(context=config.context, pool_tokens=POOL_REQUESTS * config.context, graph=graph)
-        decode = capture_graph(decoder.step) if graph else decoder.step
-        self._engine = Engine(decoder, decode=decode, log=self._log)
+        self._decode = capture_graph(decoder.step) if graph else decoder.step
+        self._engine = self._started(self._new_log())
 
     def serve(self, stem: str) -> dict[str, str]:
         """Serve a benchmark; write ``stem.log`` and ``stem.bench.jsonl`` and say what they are."""
         config = self._decoder.config
-        self._warm_up()
-        self._log.lines.clear()
-        self._log.started(admitted=config.batch, free_gb=_free_gb())
+        for _ in range(10):
+            self.step()
+        lines = self._new_log()
+        lines.started(admitted=config.batch, free_gb=_free_gb())
         result = serve(
-            self._engine,
+            Engine(self._decoder, decode=self._decode, log=lines),
             clients=self._clients,
             requests=REQUESTS,
             prompt_tokens=config.context,
@@ -49,7 +48,7 @@ class EngineLoop:
             seed=config.seed,
         )
         log, bench = Path(f"{stem}.log"), Path(f"{stem}.bench.jsonl")
-        log.write_text("\n".join(self._log.lines) + "\n")
+        log.write_text("\n".join(lines.lines) + "\n")
         bench.write_text(json.dumps(result) + "\n")
         return {
             log.as_posix(): "what the engine logged while it served the benchmark",
@@ -57,11 +56,10 @@ class EngineLoop:
         }
 
     def step(self) -> None:
-        if not self._engine.busy:
-            self._fill()
         self._engine.step()
 
     def truth(self) -> dict[str, object]:
+        self._decoder.step()
         return {
             "clients": self._clients,
             "requests_running": self._engine.running,
@@ -69,15 +67,15 @@ class EngineLoop:
             "experts_read_by_layer": self._decoder.experts_read(),
         }
 
-    def _warm_up(self) -> None:
-        self._fill()
-        for _ in range(10):
-            self._engine.step()
-        self._engine.clear()
+    def _new_log(self) -> ServingLog:
+        context = self._decoder.config.context
+        return ServingLog(context=context, pool_tokens=POOL_REQUESTS * context, graph=self._graph)
 
-    def _fill(self) -> None:
+    def _started(self, log: ServingLog) -> Engine:
+        engine = Engine(self._decoder, decode=self._decode, log=log)
         for _ in range(self._clients):
-            self._engine.send(Request(ENDLESS))
+            engine.send(Request(ENDLESS))
+        return engine
 
 
 def _free_gb() -> float:

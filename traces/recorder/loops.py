@@ -49,9 +49,12 @@ class EagerLoop:
             raise ValueError("a token id is negative")
 
     def truth(self) -> dict[str, object]:
-        if not self._sync_every:
-            return {}
-        return {"syncs_per_step": self._decoder.config.layers // self._sync_every + 1}
+        facts: dict[str, object] = {}
+        if self._sync_every:
+            facts["syncs_per_step"] = self._decoder.config.layers // self._sync_every + 1
+        if experts := self._decoder.experts_read():
+            facts["experts_read_by_layer"] = experts
+        return facts
 
 
 class CompiledLoop:

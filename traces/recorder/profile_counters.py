@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from recorder.config import DecoderConfig
+from recorder.config import DENSE, MOE
 from recorder.counters import METRICS, compact
 from recorder.decoder import Decoder
 from recorder.loops import EagerLoop, GraphLoop, Loop
@@ -36,6 +36,7 @@ SUBJECTS = {
     "known-kernels": "every known case once",
     "eager-decode-step": "one step of the eager decoder",
     "graph-decode-step": "one replay of the decoder's graph",
+    "moe-decode-step": "one step of the decoder with experts",
 }
 
 
@@ -57,6 +58,7 @@ def record_counters(options: argparse.Namespace, *, command: str) -> None:
         "command": command,
         "ncu": shlex.join(counting),
         "kernels": kernels,
+        **_printed_facts(done.stdout),
         "machine": machine(),
     }
     (options.out / f"{name}{ENTRY_SUFFIX}").write_text(json.dumps(entry, indent=1))
@@ -73,6 +75,12 @@ def run_counted(options: argparse.Namespace) -> None:
     loop.step()
     torch.cuda.synchronize()
     torch.cuda.profiler.stop()
+    print(json.dumps(loop.truth()))
+
+
+def _printed_facts(output: str) -> dict[str, object]:
+    last = next(line for line in reversed(output.splitlines()) if line.startswith("{"))
+    return json.loads(last)
 
 
 def _loop(subject: str) -> Loop:
@@ -80,7 +88,9 @@ def _loop(subject: str) -> Loop:
         from recorder.known import KnownKernelsLoop
 
         return KnownKernelsLoop()
-    decoder = Decoder(DecoderConfig())
+    if subject == "moe-decode-step":
+        return EagerLoop(Decoder(MOE))
+    decoder = Decoder(DENSE)
     if subject == "graph-decode-step":
         return GraphLoop(decoder, run_ahead=False)
     return EagerLoop(decoder)

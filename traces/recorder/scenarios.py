@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from recorder.config import DecoderConfig
 from recorder.decoder import Decoder
+from recorder.engine_loop import EngineLoop
 from recorder.loops import (
     CompiledLoop,
     EagerLoop,
@@ -30,6 +31,8 @@ class Settings:
     store_bytes: int
     sync_every: int
     host_delay_ns: int
+    graph: bool
+    clients: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,10 @@ def _copying(settings: Settings) -> Loop:
     return OverlappedCopyLoop(_decoder(settings), load_bytes=settings.load_bytes, store_bytes=settings.store_bytes)
 
 
+def _engine(settings: Settings) -> Loop:
+    return EngineLoop(_decoder(settings), graph=settings.graph, clients=settings.clients)
+
+
 def _known(_settings: Settings) -> Loop:
     from recorder.known import KnownKernelsLoop
 
@@ -105,6 +112,12 @@ SCENARIOS: dict[str, Scenario] = {
     "vllm-like-synchronous": Scenario(
         "engine loop that schedules, runs and samples in turn, execute_context markers",
         lambda settings: SynchronousEngineLoop(_decoder(settings)),
+        step_markers=False,
+    ),
+    "engine": Scenario(
+        "engine loop with a scheduler that admits the batch while more requests wait, step[decode bs=N] markers",
+        _engine,
+        steps=4,
         step_markers=False,
     ),
     "known-kernels": Scenario(

@@ -54,11 +54,6 @@ class Engine:
         """Queue a request."""
         self._waiting.append(request)
 
-    def clear(self) -> None:
-        """Drop all requests."""
-        self._waiting.clear()
-        self._slots = [None] * len(self._slots)
-
     def step(self) -> list[Request]:
         """Run one pass; return the requests that it completed."""
         with record_function("get_next_batch_to_run"):

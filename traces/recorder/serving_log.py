@@ -63,5 +63,7 @@ class ServingLog:
         return running * self._context / self._pool_tokens
 
     def _write(self, message: str) -> None:
-        stamp = datetime.now().astimezone().isoformat(sep=" ", timespec="milliseconds")[: len("2026-01-02 03:04:05.678")]
+        stamp = (
+            datetime.now().astimezone().isoformat(sep=" ", timespec="milliseconds")[: len("2026-01-02 03:04:05.678")]
+        )
         self.lines.append(f"[{stamp}] {message}")

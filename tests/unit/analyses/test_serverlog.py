@@ -4,7 +4,7 @@ import pytest
 import serverlogs
 
 from traceaudit.analyses.serverlog.analysis import serverlog
-from traceaudit.analyses.serverlog.readings import step_readings, wall_of_log
+from traceaudit.analyses.serverlog.readings import log_readings, step_readings, wall_of_log
 from traceaudit.errors import InvariantError, UsageError
 from traceaudit.ingest.serverlog.reader import read_server_log
 from traceaudit.model.results.serverlog import Cause, EngineLog, Limit, ReadingKind, Use
@@ -423,3 +423,61 @@ def test_options_and_invariants(tmp_path):
     fields = {name: getattr(engine, name) for name in EngineLog.__slots__}
     with pytest.raises(InvariantError):
         EngineLog(**{**fields, "samples": 7, "cause": Cause(Limit.UNKNOWN, "")})
+
+
+# Rarer paths.
+
+
+def test_an_engine_that_is_silent_in_the_load(tmp_path):
+    lines = [*dp_lines({0: 160, 1: 160}), *(serverlogs.decode(1000 + n, 8, 160, ranks=" DP0 TP0") for n in range(9))]
+    report = serverlogs.report(tmp_path, *lines)
+    assert (report.load, [engine.id for engine in report.engines]) == (2, ["DP0"])
+    assert any(note.text == "no line in this load from DP1" for note in report.notes)
+
+
+def test_what_was_left_out_of_the_input_is_noted(tmp_path):
+    lines = [line for line in founding() for _ in range(2)]
+    report = serverlogs.report(tmp_path, *lines, serverlogs.vllm(0, 3, 9), "Decode batch" + "x" * 70_000)
+    texts = [note.text for note in report.notes]
+    assert any(text.startswith("1 samples of other engines") for text in texts)
+    assert any(text.endswith("1 lines longer than 64 KiB were cut") for text in texts)
+
+
+def test_a_cap_that_is_not_the_quotient(tmp_path):
+    start = capped(8, dp_size=2, given=128)
+    lines = [serverlogs.decode(2 * n, 8, 160, queue=4, ranks=f" DP{k} TP{k}") for n in range(4) for k in range(2)]
+    cause = serverlogs.report(tmp_path, *start, *lines).engines[0].cause
+    assert cause.reason == "4 requests wait while the batch is 8: max 8 running requests"
+
+
+def test_a_pinned_batch_over_ranks(tmp_path):
+    start = "[2026-01-02 03:04:00] server_args=ServerArgs(dp_size=2)"
+    lines = [serverlogs.decode(2 * n, 8, 160, queue=4, ranks=f" DP{k} TP{k}") for n in range(4) for k in range(2)]
+    reason = serverlogs.report(tmp_path, start, *lines).engines[0].cause.reason
+    assert reason.endswith("; a cap of 16 divided over 2 DP ranks would be 8")
+
+
+def test_requests_put_back_where_the_cache_is_not_told(tmp_path):
+    def line(n):
+        return f"[{serverlogs.stamp(2 * n)}] Decode batch, #running-req: {8 + n % 2}, #queue-req: 4"
+
+    retracted = "[2026-01-02 03:04:08] KV cache pool is full. Retract requests. #retracted_reqs: 2"
+    cause = only(serverlogs.report(tmp_path, line(0), line(1), retracted, line(2), line(3))).cause
+    assert cause.limit is Limit.KV_CACHE
+    assert cause.reason == "4 requests wait, 1 lines tell of requests put back for lack of space"
+
+
+def test_no_engine_has_no_reading():
+    assert log_readings((), 0, None, None) == ()
+
+
+def test_a_rate_so_small_that_it_means_nothing(tmp_path):
+    report = serverlogs.report(tmp_path, *founding(), expected=16)
+    found = step_readings(report, tokens_per_second=1e-300, concurrency=16)
+    assert {item.kind for item in found} == {ReadingKind.LOG, ReadingKind.LINE_SPACING}
+
+
+def test_findings_make_no_trace_unreliable(tmp_path):
+    report = serverlogs.report(tmp_path, *founding(), expected=16)
+    assert [finding.code for finding in report.completeness.findings] == ["batch_mismatch"]
+    assert report.completeness.verdict == "complete"

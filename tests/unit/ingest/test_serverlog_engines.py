@@ -173,3 +173,21 @@ def test_preemption_of_v0(tmp_path):
         V0,
     )
     assert [event.kind for event in log.events] == [EventKind.RETRACTION]
+
+
+def test_trtllm_settings_and_lines_that_lack_the_batch(tmp_path):
+    oldest = serverlogs.trtllm(1, 8).replace("num_scheduled_requests = 8, ", "")
+    log = serverlogs.read(
+        tmp_path,
+        "[01/02/2026-03:04:05] [TRT-LLM] [I] LLM args: max_batch_size=16, max_num_tokens=8192",
+        "max_batch_size=99 of something else",
+        oldest,
+        "iter = 2, currank_total_requests = 8/8, states = {}",
+    )
+    assert [(item.name, item.value) for item in log.settings] == [("running_cap", 16)]
+    assert [sample.running for sample in log.samples] == [8]
+
+
+def test_a_date_that_is_none(tmp_path):
+    line = serverlogs.decode(0, 8, 28).replace("2026-01-02", "2026-13-45")
+    assert serverlogs.sample(tmp_path, line).time_ns is None
