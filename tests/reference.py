@@ -183,7 +183,8 @@ def steps_of(ops, host):
 def from_marks(marks, host, source):
     gaps = [b.start - a.end for a, b in zip(marks, marks[1:], strict=False)]
     lengths = [b.start - a.start for a, b in zip(marks, marks[1:], strict=False)]
-    touching = source == "profiler_step" or all(g * 1000 <= n for g, n in zip(gaps, lengths, strict=True))
+    touching = bool(gaps) and all(g * 1000 <= n for g, n in zip(gaps, lengths, strict=True))
+    touching |= source == "profiler_step"
     ends = [row.start for row in marks[1:]] + [marks[-1].end if touching else max(row.end for row in host)]
     return [Step(row.name, row.start, end) for row, end in zip(marks, ends, strict=True)], touching
 

@@ -144,7 +144,11 @@ def _unlike(item: StepItem, others: list[StepItem]) -> str | None:
     if item.device_ops != ops:
         return f"{item.device_ops} ops where the others have {ops:g}"
     if abs(item.window_ns - window) > EDGE_STEP_FRAC * window:
-        return f"its window is {item.window_ns / window:.2f} times the others'"
+        return (
+            f"its window is {item.window_ns / window:.2f} times the others'"
+            if window
+            else "the others' windows are empty"
+        )
     return None
 
 

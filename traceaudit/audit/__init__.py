@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from traceaudit.audit.ledger import reconcile
     from traceaudit.audit.prediction import whatif
     from traceaudit.audit.reading import Progress
+    from traceaudit.audit.served import serverlog
     from traceaudit.audit.waiting import gaps
 
-__all__ = ["Progress", "gaps", "inspect", "kernels", "reconcile", "roofline", "whatif"]
+__all__ = ["Progress", "gaps", "inspect", "kernels", "reconcile", "roofline", "serverlog", "whatif"]
 
 _MODULES = {
     "Progress": "reading",
@@ -25,6 +26,7 @@ _MODULES = {
     "kernels": "kerneltimes",
     "reconcile": "ledger",
     "roofline": "floor",
+    "serverlog": "served",
     "whatif": "prediction",
 }
 

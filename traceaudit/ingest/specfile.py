@@ -48,7 +48,9 @@ def read_spec(path: str) -> tuple[KernelSpec, ...]:
         )
     entries = content.get(TABLE)
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise ConfigError("no [[kernels]] in the file", where=path, hint="each entry has match and bytes, and flop if you like")
+        raise ConfigError(
+            "no [[kernels]] in the file", where=path, hint="each entry has match and bytes, and flop if you like"
+        )
     return tuple(_entry(entry, path, lines, index) for index, entry in enumerate(entries))
 
 

@@ -10,7 +10,19 @@ import numpy as np
 
 from traceaudit.model.schema import I64
 
-__all__ = ["EMPTY", "Intervals", "clip", "contains", "covered", "edges", "gaps", "intersect", "measure", "subtract", "union"]
+__all__ = [
+    "EMPTY",
+    "Intervals",
+    "clip",
+    "contains",
+    "covered",
+    "edges",
+    "gaps",
+    "intersect",
+    "measure",
+    "subtract",
+    "union",
+]
 
 
 class Intervals(NamedTuple):

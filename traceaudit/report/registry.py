@@ -14,7 +14,10 @@ from traceaudit.errors import UsageError
 if TYPE_CHECKING:
     from traceaudit.model.results import Inspection, KernelReport, Reconciliation
     from traceaudit.model.results.diff import CheckResult
+    from traceaudit.model.results.gaps import GapReport
     from traceaudit.model.results.roofline import Roofline
+    from traceaudit.model.results.serverlog import ServerReport
+    from traceaudit.model.results.whatif import WhatIf
 
 __all__ = ["PLAIN_PAGE", "RENDERERS", "Page", "Renderer", "Result", "formats_of", "render"]
 
@@ -31,7 +34,9 @@ PLAIN_PAGE = Page()
 """What a pipe or a file gets: 100 columns without colour."""
 
 
-Result: TypeAlias = "Reconciliation | KernelReport | Inspection | Roofline | CheckResult"
+Result: TypeAlias = (
+    "Reconciliation | KernelReport | Inspection | GapReport | WhatIf | Roofline | ServerReport | CheckResult"
+)
 Renderer = Callable[[Result, Page], str]
 
 RENDERERS: dict[tuple[str, str], str] = {
@@ -46,6 +51,9 @@ RENDERERS: dict[tuple[str, str], str] = {
     ("inspect", "table"): "traceaudit.report.terminal.inspect",
     ("inspect", "json"): "traceaudit.report.jsondoc",
     ("inspect", "markdown"): "traceaudit.report.markdown",
+    ("serverlog", "table"): "traceaudit.report.serverlog_table",
+    ("serverlog", "json"): "traceaudit.report.serverlog_json",
+    ("serverlog", "markdown"): "traceaudit.report.serverlog_markdown",
     ("gaps", "table"): "traceaudit.report.gaps_table",
     ("gaps", "json"): "traceaudit.report.gaps_json",
     ("gaps", "markdown"): "traceaudit.report.gaps_markdown",

@@ -27,7 +27,7 @@ def verdict_reason(completeness: "Completeness") -> str:
         return f"{_codes(errors)}: numbers marked {DOUBT} cannot be trusted"
     if completeness.verdict is Verdict.PARTIAL:
         return f"{_codes(warnings)}: see below what is missing and what that is worth"
-    return "nothing was found that makes its numbers doubtful"
+    return "no row is missing and none contradicts another, as far as the trace can tell"
 
 
 def worth_showing(completeness: "Completeness") -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:

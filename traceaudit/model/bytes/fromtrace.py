@@ -1,4 +1,4 @@
-"""What a trace tells of the bytes of its device ops: copy records, annotations, op shapes; and what a user's file says."""
+"""What a trace tells of the bytes of its device ops (records, annotations, op shapes), and what a user's file says."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,0 +1,221 @@
+"""Bytes of kernels without shapes, from the roles that they have in a known model.
+
+Products and attention get theirs from the layer pattern (`layout`). Norms, rotary embedding, cache writes and the like
+are known by their names and places; PyTorch's element by element kernels by their grids. What is none of these stays
+unknown.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from traceaudit.model.bytes.geometry import walk_of
+from traceaudit.model.bytes.kernelclass import KernelClass, kernel_class
+from traceaudit.model.bytes.layout import Layout, Placed, Style, lay_out
+from traceaudit.model.bytes.rolework import ACTIVATION_BYTES, RoleWork
+from traceaudit.model.bytes.shares import OpWorkBuilder
+from traceaudit.model.bytes.split import share_inputs
+from traceaudit.model.bytes.work import Work
+from traceaudit.model.llm.architecture import Architecture
+from traceaudit.model.llm.attention import GroupedQuery
+from traceaudit.model.llm.ffn import Dense
+from traceaudit.model.llm.workload import Workload
+from traceaudit.model.schema import I64, DeviceOps, Kind, OpType
+
+__all__ = ["RoleMatch", "assign_roles"]
+
+_PRODUCTS = (KernelClass.GEMM, KernelClass.EXPERTS, KernelClass.ATTENTION)
+
+
+@dataclass(frozen=True, slots=True)
+class RoleMatch:
+    """How much of the trace the layer pattern explains.
+
+    Attributes
+    ----------
+    products, unplaced
+        Matrix products seen, and those without a role.
+    style
+        How the engine fuses them.
+    layers
+        Attention kernels of a whole step, as many as the model has layers if all is well.
+    """
+
+    products: int
+    unplaced: int
+    style: Style
+    layers: int
+
+
+def assign_roles(
+    into: OpWorkBuilder, names: tuple[str, ...], ops: DeviceOps, step: I64, model: Architecture, workload: Workload
+) -> RoleMatch:
+    """Give kernels without bytes those of their roles in the model."""
+    roles = RoleWork(model, workload)
+    sizes = _Sizes(model, workload)
+    layouts: dict[tuple[KernelClass, ...], Layout] = {}
+    is_open = into.open()
+    duration = ops.end_ns - ops.start_ns
+    products = unplaced = layers = 0
+    styles: dict[Style, int] = {}
+    for members, whole in _sequences(ops, step):
+        texts = [names[int(ops.name[op])] for op in members]
+        classes = _anchored([kernel_class(text) for text in texts], [int(duration[op]) for op in members], texts)
+        layout = layouts.setdefault(tuple(classes), lay_out(classes, model, whole=whole))
+        products += layout.products
+        unplaced += layout.unplaced
+        layers = max(layers, sum(kind is KernelClass.ATTENTION for kind in classes) if whole else 0)
+        styles[layout.style] = styles.get(layout.style, 0) + layout.products
+        for group, work in _works(members, texts, classes, layout, ops, roles, sizes):
+            open_group = [op for op in group if is_open[op]]
+            _put(into, open_group, work, names, ops, duration)
+    return RoleMatch(products, unplaced, max(styles, key=lambda style: styles[style], default=Style()), layers)
+
+
+def _sequences(ops: DeviceOps, step: I64) -> list[tuple[list[int], bool]]:
+    """Return the kernels of each step in order, and whether the step is whole."""
+    kernels = (ops.op_type == OpType.KERNEL) & (ops.kind == Kind.COMPUTE)
+    found = ((np.flatnonzero((step == number) & kernels), number >= 0) for number in np.unique(step).tolist())
+    return [(members.tolist(), whole) for members, whole in found if len(members)]
+
+
+def _anchored(classes: list[KernelClass], times: list[int], texts: list[str]) -> list[KernelClass]:
+    """Keep the attention kernel with most time as the mark of a layer; others of that class stay unplaced."""
+    spent: dict[str, int] = {}
+    for kind, time, text in zip(classes, times, texts, strict=True):
+        if kind is KernelClass.ATTENTION:
+            spent[text] = spent.get(text, 0) + time
+    if not spent:
+        return classes
+    main = max(spent, key=lambda text: spent[text])
+    count = texts.count(main)
+    same = {text for text in spent if texts.count(text) != count or text == main}
+    return [
+        KernelClass.OTHER if kind is KernelClass.ATTENTION and text not in same else kind
+        for kind, text in zip(classes, texts, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Elements of one step's activations, by what they are."""
+
+    model: Architecture
+    workload: Workload
+
+    @property
+    def tokens(self) -> int:
+        return self.workload.tokens
+
+    @property
+    def hidden(self) -> float:
+        return self.tokens * self.model.hidden
+
+    @property
+    def logits(self) -> float:
+        return self.workload.batch * self.model.vocab / self.workload.parallelism.tp
+
+    def heads(self, layer: int) -> tuple[float, float]:
+        """Return the elements of queries and keys, and of keys and values."""
+        mixer = self.model.layers[layer].attention
+        if not isinstance(mixer, GroupedQuery):
+            return 0.0, 0.0
+        tp = self.workload.parallelism.tp
+        kept = max(1.0, mixer.kv_heads / tp)
+        together = (mixer.heads / tp + kept) * mixer.head_dim
+        return self.tokens * together, self.tokens * kept * (mixer.head_dim + mixer.value_dim)
+
+    def normed(self, blocks: int, layer: int) -> float:
+        """Return the elements of a norm: of each token's state, or of each head where there are blocks for heads."""
+        mixer = self.model.layers[layer].attention
+        each, rest = divmod(blocks, self.tokens)
+        if isinstance(mixer, GroupedQuery) and each > 1 and not rest:
+            tp = self.workload.parallelism.tp
+            heads, kept = mixer.heads / tp, max(1.0, mixer.kv_heads / tp)
+            if each in {heads, kept, heads + kept}:
+                return blocks * mixer.head_dim
+        return self.hidden
+
+    def width(self, layer: int) -> float:
+        """Return the elements between gate and down."""
+        net = self.model.layers[layer].ffn
+        return self.tokens * net.width / self.workload.parallelism.tp if isinstance(net, Dense) else 0.0
+
+
+def _works(
+    members: Sequence[int],
+    texts: Sequence[str],
+    classes: Sequence[KernelClass],
+    layout: Layout,
+    ops: DeviceOps,
+    roles: RoleWork,
+    sizes: _Sizes,
+) -> list[tuple[list[int], Work]]:
+    """Return the kernels of each piece of work: a product with its helpers, or a kernel alone."""
+    found: list[tuple[list[int], Work]] = []
+    groups: dict[Placed, int] = {}
+    current: Placed | None = None
+    layer = 0
+    for place, op in enumerate(members):
+        placed, kind = layout.roles.get(place), classes[place]
+        if placed is not None:
+            layer = layer if placed.layer is None else placed.layer
+            current = placed
+            work = roles.of(placed.role, placed.layer)
+            if work is None:
+                continue
+            if placed in groups:
+                found[groups[placed]][0].append(op)
+            else:
+                groups[placed] = len(found)
+                found.append(([op], work))
+        elif kind is KernelClass.HELPER and current in groups:
+            found[groups[current]][0].append(op)
+        else:
+            current = None if kind in _PRODUCTS else current
+            work = _activation(kind, texts[place], op, layer, ops, roles, sizes)
+            if work is not None:
+                found.append(([op], work))
+    return found
+
+
+def _activation(
+    kind: KernelClass, text: str, op: int, layer: int, ops: DeviceOps, roles: RoleWork, sizes: _Sizes
+) -> Work | None:
+    """Return the work of a kernel that moves activations, None where neither name nor grid tells."""
+    blocks = int(ops.grid_x[op]) * int(ops.grid_y[op]) * int(ops.grid_z[op])
+    walk = walk_of(text, blocks, int(ops.block_x[op]))
+    item = ACTIVATION_BYTES
+    if walk is not None:
+        size = walk.elements * walk.item_bytes
+        return roles.activations(
+            kind.value, read=walk.inputs * size, write=size, what="elements by the grid, up to the last block"
+        )
+    together, cached = sizes.heads(layer)
+    known = {
+        KernelClass.NORM: (sizes.normed(blocks, layer) * item, sizes.normed(blocks, layer) * item, "a row a block"),
+        KernelClass.GATHER: (sizes.hidden * item, sizes.hidden * item, "a row for each token"),
+        KernelClass.SAMPLING: (sizes.logits * item, 0.0, "all logits"),
+        KernelClass.ROTARY: (together * item, together * item, "queries and keys"),
+        KernelClass.CACHE_WRITE: (cached * item, cached * item, "new keys and values"),
+        KernelClass.ACTIVATION: (2 * sizes.width(layer) * item, sizes.width(layer) * item, "gate and up"),
+    }.get(kind)
+    if known is None or not known[0]:
+        return None
+    return roles.activations(kind.value, read=known[0], write=known[1], what=known[2])
+
+
+def _put(
+    into: OpWorkBuilder, group: list[int], work: Work, names: tuple[str, ...], ops: DeviceOps, duration: I64
+) -> None:
+    """Share a work among its kernels."""
+    if not group:
+        return
+    texts = [names[int(ops.name[op])] for op in group]
+    times = [int(duration[op]) for op in group]
+    reads = share_inputs(work.read_bytes, texts, times)
+    flops = None if work.flop is None else share_inputs(work.flop, texts, times)
+    for place, op in enumerate(group):
+        last = place == len(group) - 1
+        into.put(op, work, reads[place], work.write_bytes if last else 0, None if flops is None else flops[place])
