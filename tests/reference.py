@@ -25,6 +25,7 @@ HOST_TYPES = {
     "user_annotation": "annotation",
     "python_function": "python",
 }
+NESTING = ("python", "annotation", "cpu_op", "api", "overhead")
 WAITS = {"cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaMemcpy"}
 IDLE = ("idle_graph", "idle_latency", "idle_host", "idle_unknown")
 ACCOUNTS = ("compute", "exposed_comm", "exposed_copy", *IDLE)
@@ -116,6 +117,7 @@ def rows_of(document):
             row.type = HOST_TYPES[category]
             host.append(row)
         elif category == "overhead":
+            row.type = "overhead"
             overheads.append(row)
         elif category == "cuda_sync":
             waits.append(row)
@@ -247,9 +249,8 @@ def cut_windows(ops, steps, late):
     for index, step in enumerate(steps):
         before = max([before] + [op.end for op in on_main if op.step is not None and op.step < index])
         edges.append(max(step.start, min(before, first_kernel(index)), *edges[-1:]))
-    own = [op for op in ops if op.step == 0]
-    if own and own[0] in late and not any(op.step == -1 for op in ops):
-        edges[0] = max(edges[0], own[0].start)
+        if index == 0 and ops[0].step == 0 and ops[0] in late and not any(op.step == -1 for op in ops):
+            edges[0] = max(edges[0], ops[0].start)
     last = len(steps) - 1
     end = max([steps[last].end, edges[last]] + [op.end for op in on_main if op.step == last])
     for index, step in enumerate(steps):
@@ -307,8 +308,8 @@ def ending_op(ops, gap_end):
 
 
 def begun(row):
-    """Order host rows by their start; of those that start together the longest comes first."""
-    return row.start, -row.end, row.number
+    """Order host rows by their start; of those that start together the outer comes first: the longest, the frame."""
+    return row.start, -row.end, NESTING.index(row.type), row.number
 
 
 def pending(ops, excuses):
@@ -317,7 +318,7 @@ def pending(ops, excuses):
     busy = merged(ops)
     for index, (start, _) in enumerate(busy):
         op = ending_op(ops, start)
-        if op.launch is None:
+        if op.launch is None or start == 0:  # nothing comes before time 0, so nothing could wait
             continue
         since = max(op.launch.end, busy[index - 1][1] if index else -INFINITY)
         excused = sum(
@@ -472,7 +473,7 @@ class Causes:
         return self._cuts[thread]
 
     def _cut(self, rows):
-        rows = sorted(rows, key=lambda row: (row.start, -row.end, row.number))
+        rows = sorted(rows, key=begun)
         points = sorted({t for row in rows for t in (row.start, row.end)})
         active, waiting = [], iter([*rows, None])
         following = next(waiting)

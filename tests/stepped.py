@@ -79,8 +79,8 @@ def _launch(draw, trace, at):
 def _op(draw, trace, launch, at) -> None:
     number = len(trace.ops)
     stream = draw(st.sampled_from([7, 7, 7, 20]))
-    length = us(draw(TIME))
     kind = draw(st.sampled_from(["compute", "compute", "compute", "comm", "memcpy", "memset"]))
+    length = us(max(draw(TIME), kind == "compute"))  # a main stream of no time would be any stream
     if kind == "compute":
         launch.kernel(f"gemm_{number}", at=us(at), dur=length, stream=stream)
     elif kind == "comm":

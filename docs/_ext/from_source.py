@@ -2,6 +2,7 @@
 
 import tomllib
 from dataclasses import fields
+from inspect import isfunction
 from pathlib import Path
 from statistics import median
 
@@ -10,6 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata
 
+from traceaudit import audit
 from traceaudit.errors import ExitCode
 from traceaudit.model.findings import CODES
 from traceaudit.model.schema import TABLES
@@ -66,6 +68,14 @@ class RecordingTable(_Generated):
         return lines
 
 
+class Questions(_Generated):
+    """One function of `traceaudit.audit` for each command."""
+
+    def lines(self) -> list[str]:
+        functions = [name for name in audit.__all__ if isfunction(getattr(audit, name))]
+        return ["```{eval-rst}", *(f".. autofunction:: traceaudit.audit.{name}" for name in functions), "```"]
+
+
 class ExitCodeTable(_Generated):
     """All exit codes with the names they have in the library; the content gives a meaning for each, in order."""
 
@@ -85,5 +95,6 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_directive("schema-tables", SchemaTables)
     app.add_directive("finding-table", FindingTable)
     app.add_directive("recording-table", RecordingTable)
+    app.add_directive("questions", Questions)
     app.add_directive("exit-code-table", ExitCodeTable)
     return {"parallel_read_safe": True}

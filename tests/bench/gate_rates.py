@@ -69,7 +69,7 @@ def drawn_pairs(
     needed = 2 * count if disjoint else count
     if len(base) < needed or len(head) < count:
         return []
-    rng = random.Random(SEED)  # noqa: S311  (no secret)
+    rng = random.Random(SEED)
     ways = math.comb(len(base), count) * math.comb(len(base) - count if disjoint else len(head), count)
     if ways <= draws:
         return [

@@ -1,54 +1,85 @@
-"""Device time by kernel: every launch of a name on a device, most op time first."""
+"""Device time by kernel: every launch of a group on a device, most op time first."""
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from traceaudit.model import intervals
 from traceaudit.model.deviceview import DeviceView
+from traceaudit.model.kernelgroups import KernelGroup
 from traceaudit.model.kinds import RULES
-from traceaudit.model.results import DeviceKernels, KernelRow
-from traceaudit.model.schema import I32, I64, DeviceOps, Kind
+from traceaudit.model.launchshape import LaunchShape, waves
+from traceaudit.model.results.kernels import DeviceKernels, KernelFill, KernelRow
+from traceaudit.model.schema import I32, I64, Kind
+from traceaudit.model.shortnames import core_of, shortened
+from traceaudit.model.trace import DeviceInfo
 
-__all__ = ["attribute"]
+__all__ = ["attribute", "chosen_ops"]
+
+P99 = 99
 
 
-def attribute(view: DeviceView, *, step: int | None = None) -> DeviceKernels:
-    """Group a device's ops by name and kind.
+def chosen_ops(view: DeviceView, step: int | None) -> I64:
+    """Return the rows of a step's own ops, or of all ops of the device."""
+    return np.arange(len(view.ops)) if step is None else np.flatnonzero(view.windows.step == step)
+
+
+def attribute(
+    view: DeviceView, groups: Sequence[KernelGroup], *, step: int | None = None, wall_ns: int | None = None
+) -> DeviceKernels:
+    """Make a row of each group of a device's ops.
 
     Parameters
     ----------
     view
         The device.
+    groups
+        Its ops in groups, most op time first.
     step
-        Only the own ops of this step (index), None for all ops of the trace.
+        The step that the groups are of (index), None for all ops of the trace.
+    wall_ns
+        Wall of one step.
     """
-    ops = view.ops if step is None else view.ops.take(np.flatnonzero(view.windows.step == step))
-    duration = ops.end_ns - ops.start_ns
-    total = int(duration.sum())
-    sms = _multiprocessors(view)
-    rows = [_row(view, ops, duration, group, total, sms) for group in _groups(ops)]
-    rows.sort(key=lambda row: (-row.op_time_ns, row.name))
-    busy = intervals.measure(intervals.union(ops.start_ns, ops.end_ns))
-    return DeviceKernels(view.rank, view.device, view.name, total, busy, tuple(rows))
+    rows = chosen_ops(view, step)
+    start, end = view.ops.start_ns[rows], view.ops.end_ns[rows]
+    total = int((end - start).sum())
+    busy = intervals.measure(intervals.union(start, end))
+    steps = 1 if step is not None else max(len(view.marks.start_ns), 1)
+    info = view.info
+    made = [_row(view, group, total, info) for group in groups]
+    short = shortened([row.name for row in made])
+    shares = [_shared(row, busy, steps, wall_ns) for row in made]
+    finished = tuple(_with(row, short[row.name], share) for row, share in zip(made, shares, strict=True))
+    return DeviceKernels(view.rank, view.device, view.name, total, busy, finished, steps=steps)
 
 
-def _groups(ops: DeviceOps) -> list[I64]:
-    """Return the rows of each (name, kind) in order of start."""
-    if not len(ops):
-        return []
-    key = ops.name.astype(np.int64) * len(Kind) + ops.kind
-    order = np.argsort(key, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
+def _shared(row: KernelRow, busy: int, steps: int, wall_ns: int | None) -> dict[str, float | None]:
+    return {
+        "per_step_ns": row.op_time_ns / steps,
+        "launches_per_step": row.launches / steps,
+        "share_of_busy_frac": row.op_time_ns / busy if busy else None,
+        "share_of_wall_frac": row.op_time_ns / (steps * wall_ns) if wall_ns else None,
+    }
 
 
-def _row(view: DeviceView, ops: DeviceOps, duration: I64, group: I64, total: int, sms: int | None) -> KernelRow:
-    own = duration[group]
-    first = int(group[0])
-    grid = _usual(ops.grid_x[group], ops.grid_y[group], ops.grid_z[group])
+def _with(row: KernelRow, short: str, shares: dict[str, float | None]) -> KernelRow:
+    return replace(row, short_name="" if short == row.name else short, **shares)  # type: ignore[arg-type]
+
+
+def _row(view: DeviceView, group: KernelGroup, total: int, info: DeviceInfo | None) -> KernelRow:
+    ops = view.ops
+    own = ops.end_ns[group.ops] - ops.start_ns[group.ops]
+    first = int(group.ops[0])
+    name = view.trace.names[ops.name[first]]
+    grid = _usual(ops.grid_x[group.ops], ops.grid_y[group.ops], ops.grid_z[group.ops])
+    block = _usual(ops.block_x[group.ops], ops.block_y[group.ops], ops.block_z[group.ops])
+    sms = info.sms if info else None
     return KernelRow(
-        name=view.trace.names[ops.name[first]],
+        name=name,
         kind=Kind(int(ops.kind[first])).name.lower(),
         rule=RULES[int(ops.kind_rule[first])].reason,
-        launches=len(group),
+        launches=len(group.ops),
         op_time_ns=int(own.sum()),
         share_of_op_time_frac=float(own.sum() / total) if total else 0.0,
         mean_ns=float(own.mean()),
@@ -56,10 +87,44 @@ def _row(view: DeviceView, ops: DeviceOps, duration: I64, group: I64, total: int
         p50_ns=float(np.median(own)),
         max_ns=int(own.max()),
         grid=grid,
-        block=_usual(ops.block_x[group], ops.block_y[group], ops.block_z[group]),
+        block=block,
         blocks_per_sm=None if grid is None or not sms else grid[0] * grid[1] * grid[2] / sms,
-        flags=("impossible_overlap",) if ops.clipped_ns[group].any() else (),
+        flags=("impossible_overlap",) if ops.clipped_ns[group.ops].any() else (),
+        p99_ns=float(np.percentile(own, P99)),
+        op=group.op,
+        site=group.site,
+        fill=_fill(name, grid, block, ops.registers[group.ops], ops.shared_mem[group.ops], info),
     )
+
+
+def _fill(
+    name: str,
+    grid: tuple[int, int, int] | None,
+    block: tuple[int, int, int] | None,
+    registers: I32,
+    shared: I32,
+    info: DeviceInfo | None,
+) -> KernelFill:
+    regs, mem = _most(registers), _most(shared)
+    capability = None
+    if info is not None and info.compute_major is not None and info.compute_minor is not None:
+        capability = (info.compute_major, info.compute_minor)
+    count = waves(LaunchShape(grid, block, regs, mem), capability, info.sms if info else None)
+    whole = None if count is None else max(-(-count // 1), 1.0)
+    return KernelFill(
+        registers=regs,
+        shared_mem_bytes=mem,
+        waves=count,
+        idle_slots_frac=None if count is None or whole is None else 1 - count / whole,
+        core=core_of(name),
+    )
+
+
+def _most(values: I32) -> int | None:
+    """Return the most frequent value, None if it is not recorded."""
+    found, counts = np.unique(values, return_counts=True)
+    best = int(found[counts.argmax()])
+    return None if best < 0 else best
 
 
 def _usual(x: I32, y: I32, z: I32) -> tuple[int, int, int] | None:
@@ -67,11 +132,3 @@ def _usual(x: I32, y: I32, z: I32) -> tuple[int, int, int] | None:
     triples, counts = np.unique(np.stack((x, y, z), axis=1), axis=0, return_counts=True)
     best = triples[counts.argmax()]
     return None if best.min() < 0 else (int(best[0]), int(best[1]), int(best[2]))
-
-
-def _multiprocessors(view: DeviceView) -> int | None:
-    for info in view.trace.devices:
-        if (info.rank, info.device) == (view.rank, view.device):
-            return info.sms
-    counts = {info.sms for info in view.trace.devices}
-    return counts.pop() if len(counts) == 1 else None

@@ -194,26 +194,22 @@ def _causes(
     mine = np.flatnonzero(used[pieces.window] & (pieces.owner == Owner.IDLE_HOST))
     thread = launching_threads(view, pieces.gap[mine])
     cutter = CauseCutter(view.trace, view.rank, blocked, ignored)
-    names, host = len(view.trace.names), view.trace.host
-    sums = np.zeros(len(FIXED_CAUSES) + names, np.int64)
-    category = np.zeros(names, np.int8)
+    category = np.append(view.trace.host.category, np.int8(0))  # the last entry answers for -1, no row
+    sums = np.zeros((len(FIXED_CAUSES) + len(view.trace.names), len(HostCategory)), np.int64)
     for part in cutter.chunks(thread, pieces.start_ns[mine], pieces.end_ns[mine]):
-        np.add.at(sums, part.label, part.end_ns - part.start_ns)
-        decided = part.row[part.row >= 0]
-        category[host.name[decided]] = host.category[decided]
-    found = np.flatnonzero(sums)
-    return _named_causes(view, dict(zip(found.tolist(), sums[found].tolist(), strict=True)), category)
+        np.add.at(sums, (part.label, category[part.row]), part.end_ns - part.start_ns)
+    return _named_causes(view, sums)
 
 
-def _named_causes(view: DeviceView, sums: Mapping[int, int], category: npt.NDArray[np.int8]) -> dict[str, int]:
-    """Give causes their texts; frames beyond the largest are summed as ``python:other``."""
+def _named_causes(view: DeviceView, sums: I64) -> dict[str, int]:
+    """Give causes (by label and category of the row) their texts; frames beyond the largest are ``python:other``."""
     result = dict.fromkeys(FIXED_CAUSES, 0)
     frames: dict[str, int] = {}
-    for label, time in sums.items():
-        code = label - len(FIXED_CAUSES)
+    for label, category in np.argwhere(sums).tolist():
+        code, time = label - len(FIXED_CAUSES), int(sums[label, category])
         if code < 0:
             result[FIXED_CAUSES[label]] += time
-        elif category[code] == HostCategory.ANNOTATION:
+        elif category == HostCategory.ANNOTATION:
             text = f"annotation:{view.trace.names[code]}"
             result[text] = result.get(text, 0) + time
         else:

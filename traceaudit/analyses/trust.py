@@ -7,7 +7,8 @@ from traceaudit.model.causes import blocking_rows
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.findings import CODES, Finding, Severity
 from traceaudit.model.occupancy import Owner
-from traceaudit.model.results import DeviceAudit, StepSource
+from traceaudit.model.markers import PROFILER_STEP
+from traceaudit.model.results import DeviceAudit, StepItem, StepKind, StepSource
 from traceaudit.model.windows import EARLIER, NONE
 from traceaudit.model.wording import counted, milliseconds
 
@@ -158,7 +159,8 @@ def _uneven(view: DeviceView, audit: DeviceAudit) -> list[Finding]:
     if audit.steps.source is StepSource.WHOLE_TRACE:
         remarks += _startup(view, audit)
     elif len(items) > 1:
-        empty = [item for item in items if not item.device_ops]
+        remarks += _skipped_markers(items)
+        empty = [item for item in items if not item.device_ops and item.kind is not StepKind.IDLE]
         if empty:
             time = sum(item.window_ns for item in empty)
             remarks.append((f"{len(empty)} of {counted(len(items), 'step')} without any op", len(empty), time))
@@ -192,6 +194,18 @@ def _uneven(view: DeviceView, audit: DeviceAudit) -> list[Finding]:
         )
         for text, count, time in remarks
     ]
+
+
+def _skipped_markers(items: tuple[StepItem, ...]) -> list[tuple[str, int, int]]:
+    """Look for numbers missing among profiler steps: the step before then holds the work of several."""
+    numbers = [int(item.name.partition("#")[2]) if item.name and PROFILER_STEP.fullmatch(item.name) else None for item in items]
+    remarks = []
+    for item, number, following in zip(items, numbers, numbers[1:], strict=False):
+        if number is not None and following is not None and following > number + 1:
+            missing = following - number - 1
+            what = f"ProfilerStep#{number} is followed by #{following}: {counted(missing, 'marker')} missing"
+            remarks.append((f"{what}, so its window may hold {missing + 1} steps", missing, item.window_ns))
+    return remarks
 
 
 def _startup(view: DeviceView, audit: DeviceAudit) -> list[tuple[str, int, int]]:

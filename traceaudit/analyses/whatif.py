@@ -44,8 +44,12 @@ class _Change:
     matched: dict[str, int]
 
 
-def predict(view: DeviceView, audit: DeviceAudit, options: WhatIfOptions) -> DeviceWhatIf:
+def predict(
+    view: DeviceView, audit: DeviceAudit, options: WhatIfOptions, *, ranked: int = KERNELS_RANKED
+) -> DeviceWhatIf:
     """Re-time the used steps of a device with the changes that the options ask for.
+
+    `ranked` kernels are also re-timed one by one for the table of gains.
 
     Raises
     ------
@@ -86,7 +90,7 @@ def predict(view: DeviceView, audit: DeviceAudit, options: WhatIfOptions) -> Dev
         changed_op_time_ns=removed,
         matched=change.matched,
         reasons=_reasons(audit, models, steps[0], naive, baseline),
-        kernels=_gains(plan, models[0], steps=audit.ledger.steps),
+        kernels=_gains(plan, models[0], ranked),
         steps=plan.steps,
     )
 
@@ -228,7 +232,7 @@ def _op_sum(plan: Plan, costs: Costs) -> float:
     return _time(plan, Costs(np.where(is_op, costs.duration_ns, 0.0), np.where(host, 0.0, costs.lag_ns)))
 
 
-def _gains(plan: Plan, model: HostModel, steps: int) -> tuple[KernelGain, ...]:
+def _gains(plan: Plan, model: HostModel, ranked: int) -> tuple[KernelGain, ...]:
     """Re-time the step without each of the largest kernels."""
     view, is_op = plan.timeline.view, plan.node_type == NodeType.OP
     names = np.full(len(plan.node), -1, np.int64)
@@ -237,7 +241,7 @@ def _gains(plan: Plan, model: HostModel, steps: int) -> tuple[KernelGain, ...]:
     time = {int(code): float(plan.duration_ns[names == code].sum()) / plan.steps for code in codes}
     base = _time(plan, model.costs)
     gains = []
-    for code in sorted(time, key=lambda one: -time[one])[:KERNELS_RANKED]:
+    for code in sorted(time, key=lambda one: -time[one])[:ranked]:
         without = Costs(np.where(names == code, 0.0, model.costs.duration_ns), model.costs.lag_ns)
         gains.append(KernelGain(view.trace.names[code], time[code], base - _time(plan, without), time[code]))
     return tuple(sorted(gains, key=lambda gain: -gain.save_ns))

@@ -1,20 +1,76 @@
-"""`kernels`: what each kernel costs."""
+"""`kernels`: what each kernel costs, how fast it moves its bytes, and whether that can be true."""
 
-from traceaudit.analyses.attribution import attribute
+from collections.abc import Sequence
+from dataclasses import replace
+
+from traceaudit.analyses.attribution import attribute, chosen_ops
+from traceaudit.analyses.bandwidth import other_run, peaks_of, rate_kernels, sources_of
 from traceaudit.analyses.trust import timeline_findings
 from traceaudit.audit.reading import Progress, audit_device, read_traces, trace_findings, views_of
-from traceaudit.model.options import ReconcileOptions
-from traceaudit.model.results import Completeness, KernelReport
+from traceaudit.errors import MissingDataError
+from traceaudit.model.bytes.borrowed import OtherRun
+from traceaudit.model.deviceview import DeviceView
+from traceaudit.model.enclosing import enclosing_rows
+from traceaudit.model.findings import Finding
+from traceaudit.model.kernelgroups import kernel_groups
+from traceaudit.model.kerneloptions import KernelOptions
+from traceaudit.model.options import ReconcileOptions, Selection
+from traceaudit.model.results import Completeness, DeviceAudit
+from traceaudit.model.results.kernels import DeviceKernels, KernelReport
+from traceaudit.model.schema import HostCategory
 
 __all__ = ["kernels"]
 
 
-def kernels(path: str, options: ReconcileOptions, *, progress: Progress | None = None) -> KernelReport:
-    """List the kernels of every device; same errors as `reconcile`."""
+def kernels(path: str, options: KernelOptions | ReconcileOptions, *, progress: Progress | None = None) -> KernelReport:
+    """List the kernels of every device; same errors as `reconcile`.
+
+    Raises
+    ------
+    MissingDataError
+        If the trace to take shapes from has none.
+    """
+    settings = options if isinstance(options, KernelOptions) else KernelOptions(base=options)
     traces = read_traces(path, progress)
     findings = list(trace_findings(traces, path))
+    others = () if settings.shapes_from is None else _others(settings.shapes_from, settings, progress)
     devices = []
-    for view in views_of(traces, options, path):
-        findings += timeline_findings(view, audit_device(view, options))
-        devices.append(attribute(view, step=options.selection.step))
+    for view in views_of(traces, settings.base, path):
+        audit = audit_device(view, settings.base)
+        findings += timeline_findings(view, audit)
+        device, found = _device(view, audit, settings, _like(view, others))
+        devices.append(device)
+        findings += found
     return KernelReport(tuple(trace.source for trace in traces), path, Completeness.of(tuple(findings)), tuple(devices))
+
+
+def _device(
+    view: DeviceView, audit: DeviceAudit, options: KernelOptions, other: OtherRun | None
+) -> tuple[DeviceKernels, tuple[Finding, ...]]:
+    step = options.base.selection.step
+    sourced = sources_of(view, options, other)
+    frames = enclosing_rows(view.trace, view.ops, HostCategory.PYTHON)
+    groups = kernel_groups(view, chosen_ops(view, step), options.group_by, sourced.around, frames)
+    wall = None if audit.step.wall_ns is None else audit.step.wall_ns
+    rows = attribute(view, groups, step=step, wall_ns=wall)
+    peaks, ceilings = peaks_of(view, options.peaks)
+    rated, findings = rate_kernels(view, rows, groups, sourced.work, peaks, ceilings)
+    return replace(rated, notes=sourced.notes), findings
+
+
+def _others(path: str, options: KernelOptions, progress: Progress | None) -> Sequence[tuple[DeviceView, OtherRun]]:
+    """Read the trace to take shapes from."""
+    base = replace(options.base, selection=Selection())
+    traces = read_traces(path, progress)
+    runs = [(view, other_run(view, options)) for view in views_of(traces, base, path)]
+    if not any(run.work.known.any() for _, run in runs):
+        raise MissingDataError(
+            "no op of this trace has shapes", where=path, hint="record it with record_shapes=True, without CUDA graphs"
+        )
+    return runs
+
+
+def _like(view: DeviceView, others: Sequence[tuple[DeviceView, OtherRun]]) -> OtherRun | None:
+    """Return the run of the same rank and device, else the first."""
+    same = [run for other, run in others if (other.rank, other.device) == (view.rank, view.device)]
+    return same[0] if same else others[0][1] if others else None

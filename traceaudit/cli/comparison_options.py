@@ -50,7 +50,7 @@ FormatOption = Annotated[
         "-f",
         metavar="FORMAT",
         show_default=False,
-        help="table, json, markdown, junit or github (annotations); by default what the ending of FILE says, else table.",
+        help="table, json, markdown, junit or github (annotations); by default by the ending of FILE, else table.",
     ),
 ]
 Allow = Annotated[

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self, TextIO
 
@@ -34,9 +34,19 @@ class Output:
     path: str | None
     strict: bool
     quiet: bool
+    full_names: bool = False
 
     @classmethod
-    def of(cls, command: str, format_: Format | None, path: str | None, *, strict: bool, quiet: bool) -> Self:
+    def of(
+        cls,
+        command: str,
+        format_: Format | None,
+        path: str | None,
+        *,
+        strict: bool,
+        quiet: bool,
+        full_names: bool = False,
+    ) -> Self:
         """Settle the format before any work is done.
 
         Raises
@@ -49,14 +59,15 @@ class Output:
         known = formats_of(command)
         if format_ not in known:
             raise UsageError(f"{command} has no {format_} report", hint=f"take one of {', '.join(known)}")
-        return cls(command, format_, None if path == STDOUT else path, strict, quiet)
+        return cls(command, format_, None if path == STDOUT else path, strict, quiet, full_names)
 
 
 def deliver(analyse: Callable[[Report | None], Result], output: Output) -> None:
     """Run the analysis, write its report, and leave with the exit code that it leads to."""
     with progress_line(quiet=output.quiet) as progress:
         result = analyse(progress)
-    text = render(output.command, output.format, result, page_of(sys.stdout, output.path))
+    page = replace(page_of(sys.stdout, output.path), full_names=output.full_names)
+    text = render(output.command, output.format, result, page)
     if output.path is None:
         _write_stdout(text)
     else:

@@ -1,22 +1,16 @@
 """From the flags of `roofline` to a checked request."""
 
-import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 
 from traceaudit.analyses.roofline import Measurement, Napkin
 from traceaudit.config.common import WallFlags, wall_of
+from traceaudit.config.running import cached_tokens, kv_dtype, positive_amount
 from traceaudit.errors import UsageError
 from traceaudit.model.hardware import Peaks, lookup
-from traceaudit.model.llm.quantisation import KvDtype
 from traceaudit.model.llm.workload import Parallelism, Workload
 from traceaudit.model.results.roofline import Reading
 
 __all__ = ["RooflineFlags", "RooflineRequest", "roofline_request"]
-
-SUFFIXES = {"K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
-LARGEST = Decimal(10) ** 18
-MOST_REQUESTS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +58,10 @@ class RooflineRequest:
     measurement: Measurement
 
 
-def roofline_request(flags: RooflineFlags) -> RooflineRequest:
+def roofline_request(flags: RooflineFlags, *, peaks: Peaks | None = None) -> RooflineRequest:
     """Check the flags against each other.
+
+    `peaks` are those of the device that a trace names; flags that give peaks go before them.
 
     Raises
     ------
@@ -80,19 +76,28 @@ def roofline_request(flags: RooflineFlags) -> RooflineRequest:
     if flags.context is None and sketch is None:
         raise UsageError("no --context", hint="--context C gives the tokens in the cache of a request")
     workload = Workload(
-        contexts=_contexts(flags.context or "0", flags.batch),
+        contexts=cached_tokens(flags.context or "0", flags.batch),
         tokens_per_request=1 + _not_negative("--draft-tokens", flags.draft_tokens),
         draft_passes=flags.draft_tokens,
-        kv_dtype=_kv_dtype(flags.kv_dtype),
+        kv_dtype=kv_dtype(flags.kv_dtype),
         parallelism=Parallelism(flags.tp, flags.ep, flags.dp, flags.pp),
     )
-    peaks = Peaks.of(
+    return RooflineRequest(
+        model,
+        sketch,
+        flags.checkpoint,
+        flags.weights_dtype,
+        workload,
+        _peaks(flags) if peaks is None or flags.gpu or flags.peak_gbps or flags.peak_tflops else peaks,
+        _measurement(flags, workload),
+    )
+
+
+def _peaks(flags: RooflineFlags) -> Peaks:
+    return Peaks.of(
         None if flags.gpu is None else lookup(flags.gpu),
         gbps=_optional("--peak-gbps", flags.peak_gbps),
         tflops=_optional("--peak-tflops", flags.peak_tflops),
-    )
-    return RooflineRequest(
-        model, sketch, flags.checkpoint, flags.weights_dtype, workload, peaks, _measurement(flags, workload)
     )
 
 
@@ -113,36 +118,12 @@ def _subject(flags: RooflineFlags) -> tuple[str | None, Napkin | None]:
     ):
         if value:
             raise UsageError(f"{flag} needs --model: the napkin form has no parts")
-    return None, Napkin(_amount("--params", flags.params), _amount("--bits", flags.bits))
-
-
-def _contexts(text: str, batch: int | None) -> tuple[int, ...]:
-    try:
-        lengths = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise UsageError(f"--context is no number of tokens: {text!r}", hint="--context 512, or 512,768,1024") from None
-    if batch is not None and not 1 <= batch <= MOST_REQUESTS:
-        raise UsageError(f"--batch must be at least 1, found {batch}" if batch < 1 else f"--batch {batch} is no step")
-    if len(lengths) == 1:
-        return lengths * (batch or 1)
-    if batch is not None and len(lengths) != batch:
-        raise UsageError(f"--context has {len(lengths)} lengths for --batch {batch}", hint="give one, or one for each")
-    return lengths
-
-
-def _kv_dtype(text: str | None) -> KvDtype | None:
-    if text is None or text == "auto":
-        return None
-    name = {"fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "bfloat16": "bf16", "float16": "fp16"}.get(text, text)
-    try:
-        return KvDtype(name)
-    except ValueError:
-        raise UsageError(f"unknown cache type {text!r}", hint=f"take one of {', '.join(KvDtype)}") from None
+    return None, Napkin(positive_amount("--params", flags.params), positive_amount("--bits", flags.bits))
 
 
 def _measurement(flags: RooflineFlags, workload: Workload) -> Measurement:
     """Return the measured step; where the client offered another number of requests than ran, both readings of it."""
-    accept = 1.0 if flags.accept_length is None else _amount("--accept-length", flags.accept_length)
+    accept = 1.0 if flags.accept_length is None else positive_amount("--accept-length", flags.accept_length)
     if not 1 <= accept <= workload.tokens_per_request:
         raise UsageError(
             f"--accept-length {accept:g} with {workload.tokens_per_request} tokens of a request in the step",
@@ -174,22 +155,10 @@ def _rate_reading(flags: RooflineFlags, count: int, running: int) -> Reading:
 
 
 def _optional(flag: str, text: str | None) -> float | None:
-    return None if text is None else _amount(flag, text)
+    return None if text is None else positive_amount(flag, text)
 
 
 def _not_negative(flag: str, value: int) -> int:
     if value < 0:
         raise UsageError(f"{flag} must be 0 or more, found {value}")
     return value
-
-
-def _amount(flag: str, text: str) -> float:
-    """Read a positive number, with K, M, B or T behind it for powers of a thousand."""
-    match = re.fullmatch(r"\s*([0-9.eE+_-]+)\s*([KMBTkmbt]?)\s*", text)
-    try:
-        number = Decimal(match[1]) * SUFFIXES.get(match[2].upper(), 1) if match else Decimal("NaN")
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not number.is_finite() or not 0 < number <= LARGEST:
-        raise UsageError(f"{flag} is no positive number: {text!r}", hint="write it as 13e9 or 1792, without a unit")
-    return float(number)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from traceaudit.ingest.captures import in_capture
 from traceaudit.ingest.links import roles_of_names
-from traceaudit.ingest.severity import ERROR_SHARE, by_share, examples_of, in_ms, percent
+from traceaudit.ingest.severity import by_share, examples_of, in_ms, percent
 from traceaudit.model.apis import ApiRole
 from traceaudit.model.findings import Finding, Severity
 from traceaudit.model.schema import DeviceOps, HostCategory, HostRows, Threads
@@ -20,8 +21,8 @@ _HINT_LOST = "device rows were lost or cut away; idle time may be work that is n
 def find_launches_without_ops(ops: DeviceOps, host: HostRows, threads: Threads, names: Sequence[str]) -> list[Finding]:
     """Report enqueuing calls that have no device op.
 
-    Calls inside a stream capture enqueue nothing. Calls after the last one that has an op enqueued what the end of the
-    capture cut off. Both are left out; the message says how many.
+    Calls inside a stream capture enqueue nothing; the message says how many were left out. Calls after the last one
+    that has an op enqueued what the end of the capture cut off: that is a finding of its own.
     """
     apis = np.flatnonzero(host.category == HostCategory.API)
     roles = roles_of_names(names, host.name[apis])
@@ -32,38 +33,62 @@ def find_launches_without_ops(ops: DeviceOps, host: HostRows, threads: Threads, 
     used[ops.launch[ops.launch >= 0]] = True
     lacking = launches[~used[launches]]
     lacking = lacking[~_shares_correlation(lacking, ops, host, threads)]
-    if not len(lacking):
-        return []
-    captured = _in_capture(lacking, apis, roles, host)
+    captured = in_capture(lacking, host, names)
     last = int(host.start_ns[np.flatnonzero(used)].max(initial=-1))
     late = ~captured & (host.start_ns[lacking] > last) if last >= 0 else np.zeros(len(lacking), dtype=bool)
     missing = lacking[~captured & ~late]
+    found = _tail_loss(lacking[late], ops, host, names)
     if not len(missing):
-        return []
+        return found
     impact = _expected_time(missing, ops, host)
     total = int((ops.end_ns - ops.start_ns).sum())
-    by_name = Counter(names[code] for code in host.name[missing].tolist())
-    counts = ", ".join(f"{count} {name}" for name, count in by_name.most_common(4))
-    left_out = "".join(
-        f"; {int(mask.sum())} more {why}"
-        for mask, why in ((captured, "during a stream capture"), (late, "at the end of the capture"))
-        if mask.any()
-    )
+    left_out = f"; {int(captured.sum())} more during a stream capture" if captured.any() else ""
     return [
         Finding(
             "launch_without_op",
             by_share(impact, total + impact),
-            f"{len(missing)} of {len(launches)} enqueuing calls have no device op ({counts}), which at the mean of "
-            f"their kind is {in_ms(impact)} of device time{left_out}",
+            f"{len(missing)} of {len(launches)} enqueuing calls have no device op ({_counts(missing, host, names)}), "
+            f"which at the mean of their kind is {in_ms(impact)} of device time{left_out}",
             hint=_HINT_LOST,
             count=len(missing),
             impact_ns=impact,
-            examples=examples_of(
-                f"{names[host.name[row]]} at {in_ms(host.start_ns[row])} (correlation {host.correlation[row]})"
-                for row in missing.tolist()
-            ),
+            examples=_calls(missing, host, names),
+        ),
+        *found,
+    ]
+
+
+def _tail_loss(late: npt.NDArray[np.int64], ops: DeviceOps, host: HostRows, names: Sequence[str]) -> list[Finding]:
+    """Report the calls at the end of the capture whose ops it did not see any more."""
+    if not len(late):
+        return []
+    impact = _expected_time(late, ops, host)
+    total = int((ops.end_ns - ops.start_ns).sum())
+    return [
+        Finding(
+            "capture_edge_loss",
+            by_share(impact, total + impact),
+            f"the last {len(late)} enqueuing calls have no device op ({_counts(late, host, names)}), which at the mean "
+            f"of their kind is {in_ms(impact)} of device time: the capture ended before they ran, or lost its end; the "
+            "time after the last op is not idle",
+            hint="wait for the device before the profiler stops; judge by steps that are whole",
+            count=len(late),
+            impact_ns=impact,
+            examples=_calls(late, host, names),
         )
     ]
+
+
+def _counts(rows: npt.NDArray[np.int64], host: HostRows, names: Sequence[str]) -> str:
+    by_name = Counter(names[code] for code in host.name[rows].tolist())
+    return ", ".join(f"{count} {name}" for name, count in by_name.most_common(4))
+
+
+def _calls(rows: npt.NDArray[np.int64], host: HostRows, names: Sequence[str]) -> tuple[str, ...]:
+    return examples_of(
+        f"{names[host.name[row]]} at {in_ms(host.start_ns[row])} (correlation {host.correlation[row]})"
+        for row in rows.tolist()
+    )
 
 
 def find_ops_without_launches(ops: DeviceOps, host: HostRows, names: Sequence[str]) -> list[Finding]:
@@ -73,8 +98,7 @@ def find_ops_without_launches(ops: DeviceOps, host: HostRows, names: Sequence[st
         return []
     length = ops.end_ns - ops.start_ns
     impact, total = int(length[lacking].sum()), int(length.sum())
-    linked = ops.start_ns[ops.launch >= 0]
-    head = ops.start_ns[lacking] < linked.min() if len(linked) else np.zeros(len(lacking), dtype=bool)
+    head = _before_all_launched(ops)[lacking]
     severity, why, hint = _judge(lacking, head, length, total, host)
     worst = lacking[np.argsort(-length[lacking], kind="stable")]
     by_name = Counter(names[code] for code in ops.name[lacking].tolist())
@@ -110,18 +134,34 @@ def _judge(
             "; the trace has no API rows at all, so nothing tells what the host did",
             "record with ProfilerActivity.CPU as well",
         )
+    # What was queued before the capture is complete itself, and lies outside every step's own ops.
     queued = int(length[lacking[head]].sum())
     severity = by_share(int(length[lacking[~head]].sum()), total)
-    # What was queued before the capture is complete itself; only the cause of its idle time is unknown.
-    if severity is Severity.INFO and queued >= ERROR_SHARE * total:
-        severity = Severity.WARNING
     if not head.any():
         return severity, "", "calls that the profiler does not record, or lost rows: the cause of their idle is unknown"
     return (
         severity,
-        f"; {int(head.sum())} of them ({in_ms(queued)}) come before all others: queued before the capture began",
+        f"; {int(head.sum())} of them ({in_ms(queued)}) come before every launched op of their queue: queued before the "
+        "capture began, so no step counts them as its own",
         "begin the capture after a synchronisation",
     )
+
+
+def _before_all_launched(ops: DeviceOps) -> npt.NDArray[np.bool_]:
+    """Return which ops start before every launched op of their queue; of a queue without any, of their device."""
+    never, always = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+    device = np.unique(np.stack((ops.rank, ops.device)), axis=1, return_inverse=True)[1].ravel()
+    queue = np.unique(np.stack((device, ops.stream)), axis=1, return_inverse=True)[1].ravel()
+    launched = ops.launch >= 0
+    first_on_device = np.full(int(device.max(initial=0)) + 1, never, np.int64)
+    first_on_queue = np.full(int(queue.max(initial=0)) + 1, never, np.int64)
+    np.minimum.at(first_on_device, device[launched], ops.start_ns[launched])
+    np.minimum.at(first_on_queue, queue[launched], ops.start_ns[launched])
+    # Where a device shows no launch at all, nothing tells when the capture caught up with it.
+    first_on_device[first_on_device == never] = always
+    first = np.where(first_on_queue[queue] < never, first_on_queue[queue], first_on_device[device])
+    before: npt.NDArray[np.bool_] = ops.start_ns < first
+    return before
 
 
 def _shares_correlation(
@@ -132,28 +172,6 @@ def _shares_correlation(
     taken = set(zip(ops.rank[launched].tolist(), ops.correlation[launched].tolist(), strict=True))
     pairs = zip(threads.rank[host.thread[rows]].tolist(), host.correlation[rows].tolist(), strict=True)
     return np.array([pair in taken for pair in pairs], dtype=bool)
-
-
-def _in_capture(
-    rows: npt.NDArray[np.int64], apis: npt.NDArray[np.int64], roles: npt.NDArray[np.int8], host: HostRows
-) -> npt.NDArray[np.bool_]:
-    """Return which rows lie between the begin and the end of a stream capture on their thread."""
-    inside = np.zeros(len(rows), dtype=bool)
-    marks = apis[(roles == ApiRole.CAPTURE_BEGIN) | (roles == ApiRole.CAPTURE_END)]
-    if not len(marks):
-        return inside
-    begins = (roles == ApiRole.CAPTURE_BEGIN)[np.isin(apis, marks)]
-    for thread in np.unique(host.thread[marks]).tolist():
-        here = host.thread[marks] == thread
-        depth = np.cumsum(np.where(begins[here], 1, -1))
-        mine = np.flatnonzero(host.thread[rows] == thread)
-        place = np.searchsorted(host.start_ns[marks[here]], host.start_ns[rows[mine]], side="right") - 1
-        inside[mine] = (place >= 0) & (depth[np.maximum(place, 0)] > 0)
-        # A capture that was open when the recording began shows its end only.
-        first = marks[here][0]
-        if not begins[here][0]:
-            inside[mine] |= host.start_ns[rows[mine]] < host.start_ns[first]
-    return inside
 
 
 def _expected_time(missing: npt.NDArray[np.int64], ops: DeviceOps, host: HostRows) -> int:

@@ -4,10 +4,13 @@ They are for short texts, one row or the object around the events, so that a mis
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-__all__ = ["REPAIRS", "repair"]
+__all__ = ["MAX_REPAIRED_BYTES", "REPAIRS", "repair"]
+
+MAX_REPAIRED_BYTES = 1 << 20
+"""Longer texts are not worth the time and memory; a row has a few hundred bytes, a long one some thousands."""
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _CONTROL = re.compile(rb"[\x00-\x1f]")
@@ -19,7 +22,7 @@ _WORD = re.compile(
     re.IGNORECASE,
 )
 _BOOLEAN = re.compile(rb"(?<![\w.+-])(?:True|False)(?!\w)")
-_MISSING_VALUE = re.compile(rb"(:\s*)(?=[,}\]])")
+_MISSING_VALUE = re.compile(rb":\s*(?=[,}\]])")
 _EXTRA_COMMA = re.compile(rb",(?=\s*[,}\]])")
 _MARK = re.compile(rb'\\.|["{}\[\]]', re.DOTALL)
 _OBJECT = ord("{")
@@ -30,7 +33,9 @@ _ENDS_IN_LIST = re.compile(rb'\s*(?:\]|,\s*(?:["{\[\]]|-?\d|true|false|null)|\Z)
 Stage = Callable[[bytes], tuple[bytes, int]]
 
 
-def repair(text: bytes, parses: Callable[[bytes], bool]) -> tuple[bytes, dict[str, int]] | None:
+def repair(
+    text: bytes, parses: Callable[[bytes], bool], first: Iterable[str] = ()
+) -> tuple[bytes, dict[str, int]] | None:
     """Return the repaired text and what was repaired how often, or None if nothing makes it parse.
 
     Parameters
@@ -39,8 +44,10 @@ def repair(text: bytes, parses: Callable[[bytes], bool]) -> tuple[bytes, dict[st
         A text that does not parse.
     parses
         Whether a text is valid.
+    first
+        Repairs that helped the text before this one; tried alone at first, as one file has one kind of trouble.
     """
-    for order in _ORDERS:
+    for order in (tuple(first), *_ORDERS):
         current, done = text, dict[str, int]()
         for name in order:
             current, count = REPAIRS[name](current)
@@ -74,41 +81,18 @@ def _escape_control_characters(text: bytes) -> tuple[bytes, int]:
 
 
 def _replace_bare_words(text: bytes) -> tuple[bytes, int]:
-    total = 0
-
-    def outside(piece: bytes) -> bytes:
-        nonlocal total
-        piece, pointers = _POINTER.subn(lambda match: b'"' + match.group() + b'"', piece)
-        piece, words = _WORD.subn(b"null", piece)
-        piece, booleans = _BOOLEAN.subn(lambda match: match.group().lower(), piece)
-        total += pointers + words + booleans
-        return piece
-
-    return _outside_strings(text, outside), total
+    text, pointers = _outside_strings(text, _POINTER, lambda match: b'"' + match.group() + b'"')
+    text, words = _outside_strings(text, _WORD, lambda _: b"null")
+    text, booleans = _outside_strings(text, _BOOLEAN, lambda match: match.group().lower())
+    return text, pointers + words + booleans
 
 
 def _fill_missing_values(text: bytes) -> tuple[bytes, int]:
-    total = 0
-
-    def outside(piece: bytes) -> bytes:
-        nonlocal total
-        piece, count = _MISSING_VALUE.subn(rb"\1null", piece)
-        total += count
-        return piece
-
-    return _outside_strings(text, outside), total
+    return _outside_strings(text, _MISSING_VALUE, lambda match: match.group() + b"null")
 
 
 def _remove_extra_commas(text: bytes) -> tuple[bytes, int]:
-    total = 0
-
-    def outside(piece: bytes) -> bytes:
-        nonlocal total
-        piece, count = _EXTRA_COMMA.subn(b"", piece)
-        total += count
-        return piece
-
-    return _outside_strings(text, outside), total
+    return _outside_strings(text, _EXTRA_COMMA, lambda _: b"")
 
 
 def _double_backslashes(text: bytes) -> tuple[bytes, int]:
@@ -141,7 +125,7 @@ def _escape_inner_quotes(text: bytes) -> tuple[bytes, int]:
                 else:
                     inner.append(match.start())
         elif mark == b'"':
-            is_key = text[: match.start()].rstrip()[-1:] in (b"{", b",") and containers[-1:] == [_OBJECT]
+            is_key = _before(text, match.start()) in (b"{", b",") and containers[-1:] == [_OBJECT]
             ends = _ENDS_KEY if is_key else _ENDS_IN_OBJECT if containers[-1:] == [_OBJECT] else _ENDS_IN_LIST
         elif mark in (b"{", b"["):
             containers.append(mark[0])
@@ -151,14 +135,28 @@ def _escape_inner_quotes(text: bytes) -> tuple[bytes, int]:
     return b"\\".join(pieces), len(inner)
 
 
-def _outside_strings(text: bytes, change: Callable[[bytes], bytes]) -> bytes:
+def _before(text: bytes, place: int) -> bytes:
+    """Return the last byte before `place` that is no space."""
+    while place and text[place - 1] in b" \t\r\n":
+        place -= 1
+    return text[place - 1 : place]
+
+
+def _outside_strings(
+    text: bytes, pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes]
+) -> tuple[bytes, int]:
+    """Change what the pattern matches outside strings; return the text and the number of changes."""
+    if not pattern.search(text):
+        return text, 0
     pieces: list[bytes] = []
-    place = 0
-    for match in _STRING.finditer(text):
-        pieces += (change(text[place : match.start()]), match.group())
-        place = match.end()
-    pieces.append(change(text[place:]))
-    return b"".join(pieces)
+    place = total = 0
+    for string in _STRING.finditer(text):
+        piece, count = pattern.subn(change, text[place : string.start()])
+        pieces += (piece, string.group())
+        total += count
+        place = string.end()
+    piece, count = pattern.subn(change, text[place:])
+    return b"".join((*pieces, piece)), total + count
 
 
 REPAIRS: dict[str, Stage] = {

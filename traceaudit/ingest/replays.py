@@ -1,22 +1,29 @@
 """Replays of one graph hold the same ops; one that holds fewer lost rows."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from traceaudit.ingest.captures import in_capture
 from traceaudit.ingest.severity import by_share, examples_of, in_ms
+from traceaudit.ingest.siblings import places_in_steps, repeating_order
 from traceaudit.model.apis import is_graph_launch
 from traceaudit.model.findings import Finding
 from traceaudit.model.schema import DeviceOps, HostCategory, HostRows
 
 __all__ = ["find_uneven_replays"]
 
-_PERIOD_AGREEMENT = 0.8
-"""Share of replays that must repeat the one a period earlier, for an order of graphs to count as one."""
+LARGER = 1.5
+"""A single replay with this many times the ops of the commonest content shows what the others lost."""
 
-_MAX_PERIOD = 512
+PIECES = 8
+"""From this many launches on, the last of a row of equal ones may be another graph: engines that cut a model into one
+graph a layer end with a smaller one."""
+
+_Content = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,28 +31,37 @@ class _Replay:
     row: int
     start_ns: int
     graph: int
-    ops: tuple[int, ...]
+    ops: _Content
     op_time_ns: int
 
 
 def find_uneven_replays(ops: DeviceOps, host: HostRows, names: Sequence[str]) -> list[Finding]:
-    """Report graph launches with no rows, or with other rows than most launches of the same graph.
+    """Report graph launches with no rows, or with other rows than the other launches of the same graph.
 
-    Launches of one graph are those with its id. Where the writer gives none, they are those at the same place of a
-    repeating order of launches; where no order repeats, only launches without any row are reported.
+    Launches of one graph are those with its id. Where the writer gives none, they are those at the same place in step
+    markers of the same text, else at the same place of a repeating order; among these only a launch whose ops are some
+    of another's lost any, since two graphs differ in both directions. Launches inside a stream capture replay nothing.
     """
     replays = _replays(ops, host, names)
     if not replays:
         return []
     uneven: dict[int, int] = {}
-    for group in _groups(replays):
-        uneven |= _unlike_most(group)
+    for group in _by_graph(replays):
+        uneven |= _unlike(group, _complete(group), group)
+    unnamed = [replay for replay in replays if replay.graph < 0]
+    for group, complete in _by_place(unnamed, host, names):
+        lacking = _unlike(group, complete, unnamed, fewer_only=True)
+        uneven |= {row: lost for row, lost in lacking.items() if row not in uneven}
     mean = sum(replay.op_time_ns for replay in replays) / max(1, sum(bool(replay.ops) for replay in replays))
     for replay in replays:
         if not replay.ops:
             uneven.setdefault(replay.row, round(mean))
-    if not uneven:
-        return []
+    return [_finding(replays, uneven, ops, host, names)] if uneven else []
+
+
+def _finding(
+    replays: list[_Replay], uneven: dict[int, int], ops: DeviceOps, host: HostRows, names: Sequence[str]
+) -> Finding:
     empty = sum(not replay.ops for replay in replays)
     impact = sum(uneven.values())
     total = int((ops.end_ns - ops.start_ns).sum())
@@ -54,36 +70,35 @@ def find_uneven_replays(ops: DeviceOps, host: HostRows, names: Sequence[str]) ->
         what += (" and " if what else "") + f"{len(uneven) - empty} other rows than their siblings"
     by_row = {replay.row: replay for replay in replays}
     worst = sorted(uneven, key=lambda row: (-uneven[row], row))
-    return [
-        Finding(
-            "graph_replay_uneven",
-            by_share(impact, total + impact),
-            f"{len(uneven)} of {len(replays)} graph launches are incomplete: {what}; {in_ms(impact)} of device time "
-            "is missing if they ran like the others",
-            hint="rows of replays were lost; steps without them look idle, so trust complete steps only",
-            count=len(uneven),
-            impact_ns=impact,
-            examples=examples_of(
-                f"{names[host.name[row]]} at {in_ms(by_row[row].start_ns)} (correlation {host.correlation[row]}): "
-                f"{len(by_row[row].ops)} ops"
-                for row in worst
-            ),
-        )
-    ]
+    return Finding(
+        "graph_replay_uneven",
+        by_share(impact, total + impact),
+        f"{len(uneven)} of {len(replays)} graph launches are incomplete: {what}; {in_ms(impact)} of device time "
+        "is missing if they ran like the others",
+        hint="rows of replays were lost; steps without them look idle, so trust complete steps only",
+        count=len(uneven),
+        impact_ns=impact,
+        examples=examples_of(
+            f"{names[host.name[row]]} at {in_ms(by_row[row].start_ns)} (correlation {host.correlation[row]}): "
+            f"{len(by_row[row].ops)} ops"
+            for row in worst
+        ),
+    )
 
 
 def _replays(ops: DeviceOps, host: HostRows, names: Sequence[str]) -> list[_Replay]:
-    apis = np.flatnonzero(host.category == HostCategory.API)
-    codes = [code for code in np.unique(host.name[apis]).tolist() if is_graph_launch(names[code])]
-    rows = apis[np.isin(host.name[apis], codes)]
+    rows = _graph_launches(host, names)
     if not len(rows):
         return []
     order = np.argsort(ops.launch, kind="stable")
     launches = ops.launch[order]
     begin, end = np.searchsorted(launches, rows, side="left"), np.searchsorted(launches, rows, side="right")
     length = ops.end_ns - ops.start_ns
+    captured = in_capture(rows, host, names)
     replays: list[_Replay] = []
-    for row, first, last in zip(rows.tolist(), begin.tolist(), end.tolist(), strict=True):
+    for row, first, last, inside in zip(rows.tolist(), begin.tolist(), end.tolist(), captured.tolist(), strict=True):
+        if inside and first == last:
+            continue
         mine = order[first:last]
         graphs = Counter(ops.graph[mine].tolist())
         replays.append(
@@ -98,38 +113,73 @@ def _replays(ops: DeviceOps, host: HostRows, names: Sequence[str]) -> list[_Repl
     return replays
 
 
-def _groups(replays: list[_Replay]) -> list[list[_Replay]]:
-    by_graph: defaultdict[int, list[_Replay]] = defaultdict(list)
-    unnamed: list[_Replay] = []
+def _graph_launches(host: HostRows, names: Sequence[str]) -> npt.NDArray[np.int64]:
+    apis = np.flatnonzero(host.category == HostCategory.API)
+    codes = [code for code in np.unique(host.name[apis]).tolist() if is_graph_launch(names[code])]
+    rows: npt.NDArray[np.int64] = apis[np.isin(host.name[apis], codes)]
+    return rows
+
+
+def _by_graph(replays: list[_Replay]) -> Iterator[list[_Replay]]:
+    groups: defaultdict[int, list[_Replay]] = defaultdict(list)
     for replay in replays:
         if replay.graph >= 0:
-            by_graph[replay.graph].append(replay)
-        elif replay.ops:
-            unnamed.append(replay)
-    groups = list(by_graph.values())
-    period = _period([replay.ops for replay in unnamed])
-    if period:
-        groups += [unnamed[place::period] for place in range(period)]
-    return groups
+            groups[replay.graph].append(replay)
+    yield from groups.values()
 
 
-def _period(contents: list[tuple[int, ...]]) -> int | None:
-    """Return the smallest period after which replays mostly repeat, None if they do not."""
-    for period in range(1, min(len(contents) // 2, _MAX_PERIOD) + 1):
-        pairs = len(contents) - period
-        same = sum(contents[place] == contents[place + period] for place in range(pairs))
-        if same >= _PERIOD_AGREEMENT * pairs:
-            return period
-    return None
+def _by_place(
+    replays: list[_Replay], host: HostRows, names: Sequence[str]
+) -> Iterator[tuple[list[_Replay], _Content]]:
+    """Yield replays without an id that are siblings by their place, and the content that they should have."""
+    if not any(replay.ops for replay in replays):
+        return
+    rows = np.array([replay.row for replay in replays], np.int64)
+    places = places_in_steps(rows, host, names)
+    if places is not None:
+        for place in np.unique(places[places >= 0]).tolist():
+            group = [replays[index] for index in np.flatnonzero(places == place).tolist()]
+            yield group, _complete(group)
+        return
+    contents = [replay.ops for replay in replays]
+    period = repeating_order(contents)
+    if not period:
+        return
+    usual = _complete(replays)
+    last = len(replays) - 1
+    for first in range(period):
+        group = replays[first::period]
+        complete = _complete(group)
+        if period == 1 and last >= PIECES - 1 and [r for r in group if r.ops != complete] == [replays[last]]:
+            continue
+        yield group, complete
+        if len({replay.ops for replay in group}) > 1:
+            yield group, usual
 
 
-def _unlike_most(group: list[_Replay]) -> dict[int, int]:
-    """Return the launches that differ from the commonest content, with the op time they lack."""
+def _complete(group: list[_Replay]) -> _Content:
+    """Return the content of a replay that lost nothing: the commonest, or a larger one that holds it."""
     counts = Counter(replay.ops for replay in group if replay.ops)
     if not counts:
-        return {}
-    # Of equally common contents the larger is the complete one.
+        return ()
     usual = max(counts, key=lambda content: (counts[content], len(content)))
-    times = [replay.op_time_ns for replay in group if replay.ops == usual]
-    mean = round(sum(times) / len(times))
-    return {replay.row: max(0, mean - replay.op_time_ns) for replay in group if replay.ops != usual}
+    largest = max(counts, key=lambda content: (len(content), counts[content]))
+    evident = counts[largest] > 1 or len(largest) >= LARGER * len(usual)
+    return largest if evident and _is_part(usual, largest) else usual
+
+
+def _unlike(
+    group: list[_Replay], complete: _Content, pool: list[_Replay], *, fewer_only: bool = False
+) -> dict[int, int]:
+    """Return the launches that have rows, but others than the complete ones of the pool, and the op time they lack."""
+    times = [replay.op_time_ns for replay in pool if replay.ops == complete]
+    mean = round(sum(times) / len(times)) if times else 0
+    return {
+        replay.row: max(0, mean - replay.op_time_ns)
+        for replay in group
+        if replay.ops and replay.ops != complete and (not fewer_only or _is_part(replay.ops, complete))
+    }
+
+
+def _is_part(part: _Content, whole: _Content) -> bool:
+    return len(part) < len(whole) and Counter(part) <= Counter(whole)

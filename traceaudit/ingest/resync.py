@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from traceaudit.ingest.decode import Block, Failure, decode_row, join_rows, parses_as_row
-from traceaudit.ingest.repair import repair
+from traceaudit.ingest.repair import MAX_REPAIRED_BYTES, REPAIRS, repair
 from traceaudit.ingest.rowcuts import END_OF_ROWS, NEXT_ROW, Taken, take_rows
 
 __all__ = ["RepairLog", "resync"]
@@ -29,6 +29,8 @@ class RepairLog:
         Rows that a repair saved, and rows that none did.
     repair_places, drop_places
         Byte offsets of the first few of them.
+    latest
+        Repairs that the last repaired row needed.
     """
 
     repairs: Counter[str] = field(default_factory=Counter)
@@ -36,10 +38,12 @@ class RepairLog:
     rows_dropped: int = 0
     repair_places: list[int] = field(default_factory=list)
     drop_places: list[int] = field(default_factory=list)
+    latest: tuple[str, ...] = ()
 
     def repaired(self, done: dict[str, int], place: int) -> None:
         """Count the repairs of one row, or of the text around the rows."""
         self.repairs.update(done)
+        self.latest = tuple(name for name in done if name in REPAIRS)
         self.rows_repaired += 1
         if len(self.repair_places) < _MAX_PLACES:
             self.repair_places.append(place)
@@ -146,7 +150,9 @@ class _Resync:
         text, place = self._text, self._place
         for end in self._ends():
             row = text[place:end]
-            fixed = repair(row, parses_as_row)
+            if len(row) > MAX_REPAIRED_BYTES:
+                break
+            fixed = repair(row, parses_as_row, self._log.latest)
             if fixed is not None or parses_as_row(row):
                 if fixed is not None:
                     self._log.repaired(fixed[1], self._offset + place)
@@ -160,10 +166,13 @@ class _Resync:
         ends: list[int] = []
         place = self._place
         while len(ends) < _MAX_CANDIDATES:
-            found = [match for pattern in (NEXT_ROW, END_OF_ROWS) if (match := pattern.search(self._text, place))]
-            if not found:
+            following = NEXT_ROW.search(self._text, place)
+            # An end of the list can only be the nearer one, so look no further than the next row.
+            limit = following.end() if following is not None else len(self._text)
+            found = END_OF_ROWS.search(self._text, place, limit) or following
+            if found is None:
                 break
-            place = min(match.start() for match in found) + 1
+            place = found.start() + 1
             ends.append(place)
         if self._last and len(ends) < _MAX_CANDIDATES:
             ends.append(len(self._text.rstrip()))

@@ -2,13 +2,14 @@
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from traceaudit.ingest.decode import Failure
-from traceaudit.ingest.repair import repair
+from traceaudit.ingest.repair import MAX_REPAIRED_BYTES, repair
 from traceaudit.ingest.times import text_to_ns
 from traceaudit.model.trace import RecordedWall
 
@@ -17,6 +18,7 @@ __all__ = ["ListedDevice", "TopKeys", "nests_deeper", "parse_top_keys"]
 _T = TypeVar("_T")
 _SPACE = b" \t\r\n\0"
 _MAX_RANK = 1 << 31
+_MAX_MATCHES = 8  # of a key in a broken text
 
 VERSION_KEYS = (
     "schemaVersion",
@@ -147,7 +149,7 @@ def parse_top_keys(head: bytes, tail: bytes) -> TopKeys:
         end = failure.position
         extra = text[end:].strip(_SPACE)
         return _with(_read(_KEYS.decode(text[:end])), extra=extra)
-    fixed = repair(text, _parses)
+    fixed = repair(text, _parses) if len(text) <= MAX_REPAIRED_BYTES else None
     if fixed is not None:
         return _with(_read(_KEYS.decode(fixed[0])), repairs=fixed[1])
     return _with(_read(_find_keys(text)), truncated=failure.truncated, unreadable=failure.position or 0)
@@ -171,20 +173,21 @@ def _find_keys(text: bytes) -> _Keys:
     """Find the keys one by one in a text that is no object any more."""
     found = _Keys()
     for written, name in _WRITTEN.items():
-        for match in re.finditer(rb'"%b"\s*:\s*' % re.escape(written.encode()), text):
-            value = _value_at(text[match.end() :])
+        matches = re.finditer(rb'"%b"\s*:\s*' % re.escape(written.encode()), text)
+        for match in islice(matches, _MAX_MATCHES):
+            value = _value_at(memoryview(text)[match.end() :])
             if value is not None:
                 setattr(found, name, Raw(value))
     return found
 
 
-def _value_at(text: bytes) -> bytes | None:
+def _value_at(text: memoryview) -> bytes | None:
     try:
         msgspec.json.decode(text, type=Raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         failure = Failure.of(exc)
-        return text[: failure.position] if failure.trailing and failure.position else None
-    return text
+        return bytes(text[: failure.position]) if failure.trailing and failure.position else None
+    return bytes(text)
 
 
 def _read(keys: _Keys) -> TopKeys:

@@ -11,10 +11,10 @@ from traceaudit.model.options import Selection, StepOptions
 from traceaudit.model.results import Totals
 from traceaudit.model.schema import DeviceOps
 from traceaudit.model.steps import StepMarks, find_steps
-from traceaudit.model.trace import Trace
+from traceaudit.model.trace import DeviceInfo, Trace
 from traceaudit.model.windows import Windows, step_windows
 
-__all__ = ["DeviceView", "device_views"]
+__all__ = ["DeviceView", "device_views", "own_ops"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,16 @@ class DeviceView:
     occupancy: Occupancy
     marks: StepMarks
     windows: Windows
+
+    @property
+    def info(self) -> DeviceInfo | None:
+        """What the file says of the device; of one that is not listed, what it says of all if they are alike."""
+        listed = self.trace.devices
+        own = next((info for info in listed if (info.rank, info.device) == (self.rank, self.device)), None)
+        if own is not None:
+            return own
+        alike = {(info.name, info.sms, info.memory_bytes, info.compute_major, info.compute_minor) for info in listed}
+        return listed[0] if len(alike) == 1 else None
 
     @property
     def totals(self) -> Totals:

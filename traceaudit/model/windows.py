@@ -123,7 +123,5 @@ def _running_end(ops: DeviceOps, step: I64, main: npt.NDArray[np.bool_], count: 
 
 def _first_is_pending(ops: DeviceOps, step: I64, pending: PendingOps) -> bool:
     """Tell whether the first step's first op was pending on a device that shows no earlier op."""
-    own = np.flatnonzero(step == 0)
-    if not len(own) or not len(pending.op):
-        return False
-    return bool(np.isin(own[np.argmin(ops.start_ns[own])], pending.op))
+    own = np.flatnonzero((step == 0) & (ops.start_ns == ops.start_ns.min()))
+    return bool(np.isin(own, pending.op).any())

@@ -24,10 +24,11 @@ __all__ = ["PLAIN_PAGE", "RENDERERS", "Page", "Renderer", "Result", "formats_of"
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a report is written on: columns, and whether colour shows."""
+    """What a report is written on: columns, whether colour shows, and whether kernel names stand whole."""
 
     width: int = 100
     color: bool = False
+    full_names: bool = False
 
 
 PLAIN_PAGE = Page()

@@ -29,7 +29,9 @@ class KernelClass(StrEnum):
 _RULES: tuple[tuple[KernelClass, re.Pattern[str]], ...] = (
     (
         KernelClass.EXPERTS,
-        re.compile(r"(?i)fused_moe|moe_.*gemm|group(?:ed)?_?gemm|moe.*(?:gemv|mm)\b|GroupProblemShape"),
+        re.compile(
+            r"(?i)fused_moe|matmul_ogs|^bmm_\w*E2m1|moe_.*gemm|group(?:ed)?_?gemm|moe.*(?:gemv|mm)\b|GroupProblemShape"
+        ),
     ),
     (
         KernelClass.CACHE_WRITE,

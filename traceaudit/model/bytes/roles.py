@@ -5,6 +5,7 @@ are known by their names and places; PyTorch's element by element kernels by the
 unknown.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -59,9 +60,11 @@ def assign_roles(
     duration = ops.end_ns - ops.start_ns
     products = unplaced = layers = 0
     styles: dict[Style, int] = {}
-    for members, whole in _sequences(ops, step):
+    sequences = _sequences(ops, step)
+    marks = _marks(sequences, names, ops, duration, len(model.layers))
+    for members, whole in sequences:
         texts = [names[int(ops.name[op])] for op in members]
-        classes = _anchored([kernel_class(text) for text in texts], [int(duration[op]) for op in members], texts)
+        classes = _classes(texts, marks)
         layout = layouts.setdefault(tuple(classes), lay_out(classes, model, whole=whole))
         products += layout.products
         unplaced += layout.unplaced
@@ -80,20 +83,48 @@ def _sequences(ops: DeviceOps, step: I64) -> list[tuple[list[int], bool]]:
     return [(members.tolist(), whole) for members, whole in found if len(members)]
 
 
-def _anchored(classes: list[KernelClass], times: list[int], texts: list[str]) -> list[KernelClass]:
-    """Keep the attention kernel with most time as the mark of a layer; others of that class stay unplaced."""
-    spent: dict[str, int] = {}
-    for kind, time, text in zip(classes, times, texts, strict=True):
-        if kind is KernelClass.ATTENTION:
-            spent[text] = spent.get(text, 0) + time
-    if not spent:
-        return classes
-    main = max(spent, key=lambda text: spent[text])
-    count = texts.count(main)
-    same = {text for text in spent if texts.count(text) != count or text == main}
+def _marks(
+    sequences: Sequence[tuple[list[int], bool]], names: tuple[str, ...], ops: DeviceOps, duration: I64, layers: int
+) -> frozenset[str]:
+    """Return the kernels that mark layers: those of attention that a whole step runs as often as there are layers.
+
+    Engines run other kernels on some layers than on others (windows), so several together may do so. Where no name
+    speaks of attention, the longest kernel that runs once a layer and multiplies no weights does.
+    """
+    members = next((rows for rows, whole in sequences if whole), [])
+    count: Counter[str] = Counter()
+    spent: Counter[str] = Counter()
+    for op in members:
+        text = names[int(ops.name[op])]
+        count[text] += 1
+        spent[text] += int(duration[op])
+    chosen: list[str] = []
+    for text, _ in spent.most_common():
+        taken = sum(count[name] for name in chosen)
+        if kernel_class(text) is KernelClass.ATTENTION and taken + count[text] <= layers:
+            chosen.append(text)
+    if sum(count[name] for name in chosen) == layers:
+        return frozenset(_needed(chosen, count, layers))
+    once = [text for text, _ in spent.most_common() if count[text] == layers and kernel_class(text) not in _PRODUCTS]
+    others = [text for text in once if kernel_class(text) is KernelClass.OTHER]
+    return frozenset(others[:1])
+
+
+def _needed(chosen: Sequence[str], count: Counter[str], layers: int) -> Sequence[str]:
+    """Return the one kernel that marks all layers alone, if there is one."""
+    alone = [text for text in chosen if count[text] == layers]
+    return alone[:1] or chosen
+
+
+def _classes(texts: Sequence[str], marks: frozenset[str]) -> list[KernelClass]:
+    """Return what each kernel is, with attention for the kernels that mark layers alone."""
     return [
-        KernelClass.OTHER if kind is KernelClass.ATTENTION and text not in same else kind
-        for kind, text in zip(classes, texts, strict=True)
+        KernelClass.ATTENTION
+        if text in marks
+        else KernelClass.OTHER
+        if kernel_class(text) is KernelClass.ATTENTION
+        else kernel_class(text)
+        for text in texts
     ]
 
 

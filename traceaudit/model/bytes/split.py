@@ -11,7 +11,7 @@ from collections.abc import Sequence
 __all__ = ["is_helper", "share_inputs"]
 
 _HELPER = re.compile(
-    r"(?i)split_?k_?reduce|lean_reduction|combine|merge_(?:attn_)?states?|reduce_?segments|prepare|align_block|moe_sum|"
+    r"(?i)split_?k_?reduce|lean_reduction|combine|attention_?\w*_reduce|merge_(?:attn_)?states?|reduce_?segments|prepare|align_block|moe_sum|finalize|"
     r"permut|sort|topk|histogram|count|fill|memset|zero|quantiz|dequant|convert|transpose|metadata|sched"
 )
 

@@ -2,8 +2,17 @@
 
 from typing import TYPE_CHECKING
 
-from traceaudit.model.findings import Verdict
-from traceaudit.report.format import DOUBT, count_text, duration, percent, scale_for
+from traceaudit.report.format import count_text, duration, percent, scale_for
+from traceaudit.report.kernel_words import (
+    bound_text,
+    ceiling_text,
+    coverage_text,
+    grid_text,
+    name_text,
+    notes_of,
+    peak_text,
+    rate_text,
+)
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.terminal.canvas import Canvas, Column
 from traceaudit.report.terminal.verdict import add_title, add_verdict
@@ -14,6 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["kernels"]
 
 MOST_ROWS = 25
+COLUMNS = (
+    Column("share", right=True),
+    Column("launches", right=True),
+    Column("mean", right=True),
+    Column("GB/s", right=True),
+    Column("peak", right=True),
+    Column("bound"),
+    Column("grid", right=True),
+)
 
 
 def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:
@@ -22,52 +40,59 @@ def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:
     add_title(canvas, "kernels", result.path, result.sources)
     add_verdict(canvas, result.completeness)
     for device in result.devices:
-        _device(canvas, device, mark=DOUBT if result.completeness.verdict is Verdict.UNRELIABLE else "")
+        _device(canvas, device, page)
     return canvas.text()
 
 
-def _device(canvas: Canvas, device: "DeviceKernels", *, mark: str) -> None:
+def _device(canvas: Canvas, device: "DeviceKernels", page: Page) -> None:
     where = f"rank {device.rank}, device {device.device}, {device.name or 'unknown device'}"
     launches = count_text(sum(row.launches for row in device.kernels), "launch", "launches")
     canvas.heading(
         "Kernels",
-        f"{where}: op time {duration(device.op_time_ns)}{mark} in {launches}, busy {duration(device.busy_ns)}{mark}",
+        f"{where}: op time {duration(device.op_time_ns)} in {launches}, busy {duration(device.busy_ns)}",
     )
-    shown, rest = device.kernels[:MOST_ROWS], device.kernels[MOST_ROWS:]
-    if not shown:
+    if not device.kernels:
         canvas.line(("no device ops", "dim"), indent=2)
         return
-    total, each = scale_for(max(row.op_time_ns for row in shown)), scale_for(max(row.mean_ns for row in shown))
-    canvas.table(
-        [
-            Column(f"{total.unit}", right=True),
-            Column("share", right=True),
-            Column("launches", right=True),
-            Column(f"mean {each.unit}", right=True),
-            Column("max", right=True),
-            Column("kind"),
-            Column("grid", right=True),
-            Column("name", flexible=True),
-        ],
-        [
-            [
-                total.text(row.op_time_ns),
-                percent(row.share_of_op_time_frac, 1) + mark,
-                f"{row.launches:,}",
-                each.text(row.mean_ns),
-                each.text(row.max_ns),
-                row.kind,
-                _grid(row),
-                row.name + (f" [{', '.join(row.flags)}]" if row.flags else ""),
-            ]
-            for row in shown
-        ],
-    )
+    for text in (coverage_text(device), ceiling_text(device), *notes_of(device)):
+        canvas.paragraph((text, ""), indent=2, hang=2)
+    shown, rest = device.kernels[:MOST_ROWS], device.kernels[MOST_ROWS:]
+    _table(canvas, shown, page)
     if rest:
         time = duration(sum(row.op_time_ns for row in rest))
         text = f"{count_text(len(rest), 'more kernel')} with {time} of op time; --format csv lists them"
         canvas.paragraph((text, "dim"), indent=2)
+    if page.full_names:
+        canvas.blank()
+        for number, row in enumerate(shown, 1):
+            canvas.paragraph((f"{number:>3}  {row.name}", ""), indent=2, hang=5)
 
 
-def _grid(row: "KernelRow") -> str:
-    return "-" if row.grid is None else "x".join(str(size) for size in row.grid)
+def _table(canvas: Canvas, shown: "tuple[KernelRow, ...]", page: Page) -> None:
+    total, each = scale_for(max(row.op_time_ns for row in shown)), scale_for(max(row.mean_ns for row in shown))
+    saved = scale_for(max((row.save_ns or 0.0 for row in shown), default=0.0))
+    gains = any(row.save_ns is not None for row in shown)
+    columns = [
+        *([Column("#", right=True)] if page.full_names else []),
+        Column(f"{total.unit}", right=True),
+        *(Column(f"mean {each.unit}", right=True) if column.heading == "mean" else column for column in COLUMNS),
+        *([Column(f"saves {saved.unit}", right=True)] if gains else []),
+        Column("name", flexible=True),
+    ]
+    rows = [
+        [
+            *([str(number)] if page.full_names else []),
+            total.text(row.op_time_ns),
+            percent(row.share_of_op_time_frac, 1),
+            f"{row.launches:,}",
+            each.text(row.mean_ns),
+            rate_text(row),
+            peak_text(row),
+            bound_text(row) if row.kind == "compute" else row.kind,
+            grid_text(row),
+            *(["-" if row.save_ns is None else saved.text(row.save_ns)] if gains else []),
+            name_text(row, full=False),
+        ]
+        for number, row in enumerate(shown, 1)
+    ]
+    canvas.table(columns, rows)

@@ -1,0 +1,107 @@
+"""One damaged input from a seed: which trace, which writer, which damage, and what came of it."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+
+from bases import SHAPES, build
+from builders import TraceBuilder
+from oracle import FILE_CODES, Failure, is_strict_json, judge, run
+from renderers import Document, document, dump, render
+from rows import DAMAGES, Inapplicable
+from texts import BYTES, COMPRESSED, FIELDS
+from traceaudit.model.results import Reconciliation
+
+__all__ = ["FAMILIES", "KINDS", "Base", "Damaged", "base_of", "damaged", "outcome_of"]
+
+WRITERS = ("kineto-2.6", "kineto-2.12", "python", "cpu-wheel", "compact", "begin-end", "nightly-epoch")
+BASES = 12
+"""Traces of each shape; drawn once, so that each need be read in good order only once."""
+
+FAMILIES = ("rows", "fields", "bytes", "compressed")
+KINDS = {
+    **{f"rows: {name}": ("rows", name) for name in DAMAGES},
+    **{f"fields: {name}": ("fields", name) for name in FIELDS},
+    **{f"bytes: {name}": ("bytes", name) for name in BYTES},
+    **{f"compressed: {name}": ("compressed", name) for name in COMPRESSED},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """An undamaged trace, its file, and its report."""
+
+    trace: TraceBuilder
+    writer: str
+    data: bytes
+    report: Reconciliation
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A damaged file and what is to be expected of it."""
+
+    base: Base
+    data: bytes
+    judge: Callable[..., str]
+
+
+@lru_cache(maxsize=None)
+def base_of(shape: str, number: int, writer: str) -> Base:
+    """Return a base; it must be complete, since findings of its own would hide those of the damage."""
+    trace = build(shape, Random(f"{shape} {number}"))
+    data = render(trace, writer)
+    report = run(data).report
+    if report is None or report.completeness.findings:
+        raise Failure(f"the base {shape} {number} is not healthy")
+    return Base(trace, writer, data, report)
+
+
+def damaged(kind: str, rng: Random) -> Damaged:
+    """Make a damaged input of a kind.
+
+    Raises
+    ------
+    Inapplicable
+        If the trace drawn has nothing that could be damaged so.
+    """
+    family, name = KINDS[kind]
+    base = base_of(rng.choice(tuple(SHAPES)), rng.randrange(BASES), rng.choice(WRITERS))
+    if family == "rows":
+        damage = DAMAGES[name]
+        trace = deepcopy(base.trace)
+        damage.apply(trace, rng)
+        data = render(trace, base.writer)
+        excused = damage.reason is not None
+        return Damaged(base, data, lambda out: judge(out, base.report, damage.codes, always=damage.always, excused=excused))
+    if family == "fields":
+        made = _copy(document(base.trace, base.writer))
+        FIELDS[name](made, rng)
+        data = dump(made).encode()
+    elif family == "bytes":
+        data = BYTES[name](base.data, rng)
+    else:
+        data = COMPRESSED[name](base.data, rng)
+    excused = family != "compressed" and is_strict_json(data)
+    return Damaged(base, data, lambda out: judge(out, base.report, FILE_CODES, excused=excused))
+
+
+def outcome_of(kind: str, rng: Random, *, rendered: bool = False) -> str:
+    """Damage a trace and say what came of it: refused, unchanged, covered, undetectable or inapplicable.
+
+    Raises
+    ------
+    Failure
+        If the input was not dealt with as it must be.
+    """
+    try:
+        one = damaged(kind, rng)
+    except Inapplicable:
+        return "inapplicable"
+    return one.judge(run(one.data, rendered=rendered))
+
+
+def _copy(made: Document) -> Document:
+    return Document(deepcopy(made.head), deepcopy(made.events), deepcopy(made.tail), made.layout, is_list=made.is_list)

@@ -1,0 +1,103 @@
+"""What work on kernels can buy at most: by the profile's share, by the share of the wall, and re-timed."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+
+from traceaudit.model.options import Speedup
+from traceaudit.model.results import DeviceAudit, DeviceKernels
+from traceaudit.model.results.onepage import GainBound, KernelLine
+from traceaudit.model.results.whatif import DeviceWhatIf
+
+__all__ = ["Retime", "gain_bound", "hidden_kernels", "kernel_lines", "without"]
+
+Retime = Callable[[tuple[Speedup, ...], bool], float]
+"""Gives the step in ns with kernels or host rows made faster, and with its launches replaced by a graph's."""
+
+MOST_OF_IT = 0.75
+LARGEST = 3
+NOTABLE_FRAC = 0.05
+HIDDEN_FRAC = 0.25
+
+
+def kernel_lines(kernels: DeviceKernels, prediction: DeviceWhatIf, audit: DeviceAudit) -> tuple[KernelLine, ...]:
+    """Join what the kernels cost with what their removal would save; most op time first.
+
+    Times are of the used steps; only kernels whose removal was re-timed are listed.
+    """
+    steps = audit.ledger.steps
+    total = sum(item.op_time_ns for item in audit.steps.items if item.used) / steps if steps else 0.0
+    rows = {row.name: row for row in reversed(kernels.kernels)}
+    lines = [
+        KernelLine(
+            row=rows[gain.name],
+            op_time_ns=gain.op_time_ns,
+            launches=gain.op_time_ns / rows[gain.name].mean_ns if rows[gain.name].mean_ns else 0.0,
+            share_of_busy_frac=gain.op_time_ns / total if total else 0.0,
+            save_ns=gain.save_ns,
+            naive_save_ns=gain.naive_save_ns,
+        )
+        for gain in prediction.kernels
+        if gain.name in rows
+    ]
+    return tuple(sorted(lines, key=lambda line: -line.op_time_ns))
+
+
+def hidden_kernels(lines: Sequence[KernelLine]) -> tuple[KernelLine, ...]:
+    """Return the kernels that hold a notable share of the op time and whose removal would save little of it."""
+    return tuple(
+        line
+        for line in lines
+        if line.share_of_busy_frac >= NOTABLE_FRAC and line.save_ns < HIDDEN_FRAC * line.naive_save_ns
+    )
+
+
+def gain_bound(
+    lines: Sequence[KernelLine], prediction: DeviceWhatIf, retime: Retime, tokens_per_second: float | None
+) -> GainBound | None:
+    """Bound what the largest kernels can buy: those that together hold three quarters of the op time, three at most.
+
+    With f the busy share of the baseline and s their share of the op time, removing them gives ``1 / (1 - f s)`` if no
+    other work hides them; ``1 / (1 - s)`` would hold only for f = 1.
+    """
+    chosen: list[KernelLine] = []
+    for line in lines[:LARGEST]:
+        if sum(one.share_of_busy_frac for one in chosen) < MOST_OF_IT:
+            chosen.append(line)
+    if not chosen:
+        return None
+    share = sum(line.share_of_busy_frac for line in chosen)
+    retimed = retime(tuple(without(line.row.name) for line in chosen), False)  # noqa: FBT003  (Callable has no names)
+    return GainBound(
+        baseline_ns=prediction.baseline_ns,
+        busy_share_frac=prediction.busy_share_frac,
+        names=tuple(line.row.name for line in chosen),
+        top_share_frac=share,
+        profile_factor=_factor_without(share),
+        naive_factor=_factor_without(share * prediction.busy_share_frac),
+        retimed_ns=retimed,
+        retimed_factor=prediction.baseline_ns / retimed if retimed > 0 else None,
+        tokens_per_second=tokens_per_second,
+    )
+
+
+def without(*names: str, factor: float = math.inf) -> Speedup:
+    """Return the change by which exactly these names take 1 / `factor` of their time.
+
+    Examples
+    --------
+    >>> without("a(b)").pattern.pattern
+    '^(?:a\\\\(b\\\\))$'
+    """
+    return Speedup(" or ".join(names), re.compile("^(?:" + "|".join(map(re.escape, names)) + ")$"), factor)
+
+
+def _factor_without(share: float) -> float | None:
+    """Return how much faster a whole is without a share of it.
+
+    Examples
+    --------
+    >>> round(_factor_without(0.78), 1), _factor_without(1.0)
+    (4.5, None)
+    """
+    return 1 / (1 - share) if share < 1 else None

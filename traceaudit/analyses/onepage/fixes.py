@@ -1,0 +1,200 @@
+"""What could be fixed: each candidate with its evidence and with what it changes in the re-timed step."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from traceaudit.analyses.onepage.bound import Retime, without
+from traceaudit.model.options import Speedup
+from traceaudit.model.results import Completeness, DeviceAudit
+from traceaudit.model.results.onepage import FixKind, FloorSide, KernelLine, ServerSide
+from traceaudit.model.results.whatif import DeviceWhatIf
+from traceaudit.model.wording import milliseconds
+
+__all__ = ["Candidate", "Situation", "candidates_of", "kernel_evidence"]
+
+NOTABLE_FRAC = 0.02
+KERNEL_FRAC = 0.05
+MOST_KERNELS = 5
+MOST_NAMES = 3
+FULL_BATCH_FRAC = 1.05
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything that the choice of fixes looks at.
+
+    Attributes
+    ----------
+    prediction
+        The step as it is, with what removing each kernel would save; None where the trace cannot be re-timed.
+    retime
+        Gives the step after changes.
+    tokens_per_second
+        The rate now.
+    """
+
+    completeness: Completeness
+    audit: DeviceAudit
+    kernels: tuple[KernelLine, ...]
+    prediction: DeviceWhatIf | None
+    retime: Retime
+    server: ServerSide | None = None
+    floor: FloorSide | None = None
+    tokens_per_second: float | None = None
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """Codes of the findings."""
+        return frozenset(finding.code for finding in self.completeness.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A fix and what it changes.
+
+    Attributes
+    ----------
+    speedups, graph_replay
+        What the re-timing is told.
+    off_ns
+        Time off the step that the re-timing does not know; negative where the step grows.
+    requests
+        Requests in the batch after over before.
+    """
+
+    kind: FixKind
+    what: str
+    evidence: str
+    names: tuple[str, ...] = ()
+    speedups: tuple[Speedup, ...] = ()
+    graph_replay: bool = False
+    off_ns: float = 0.0
+    requests: float = 1.0
+
+
+def candidates_of(situation: Situation) -> list[Candidate]:
+    """Return everything that might be worth a fix."""
+    return [*_host(situation), *_kernels(situation), *_batch(situation), *_beside(situation)]
+
+
+def _host(situation: Situation) -> Iterator[Candidate]:
+    """Replay from a graph, scheduling off the step's path, or whatever else keeps the device waiting."""
+    step, host = situation.audit.step, situation.audit.host
+    baseline = step.window_ns if step.wall_ns is None else step.wall_ns
+    idle = step.idle_ns if step.full_speed_idle_ns is None else min(step.full_speed_idle_ns, step.idle_ns)
+    if idle < NOTABLE_FRAC * baseline:
+        return
+    evidence = f"the device idles {milliseconds(idle)} of {milliseconds(baseline)}{_causes(situation)}"
+    replay = Candidate(
+        FixKind.HOST, "replay the step from a graph", evidence + _graph_lines(situation), graph_replay=True
+    )
+    yield replay
+    names = tuple(sorted(host.scheduler_names, key=lambda name: -host.scheduler_names[name]))
+    if host.scheduler_exposed_ns >= NOTABLE_FRAC * situation.audit.ledger.window_ns:
+        exposed = host.scheduler_exposed_ns / situation.audit.ledger.steps
+        yield Candidate(
+            FixKind.HOST,
+            "take scheduling off the step's path",
+            f"{milliseconds(exposed)} of it a step while the device idles, as profiled",
+            names[:MOST_NAMES],
+            speedups=(without(*names),),
+        )
+    elif situation.retime((), True) > baseline - idle / 2:  # noqa: FBT003  (Callable has no names)
+        yield Candidate(FixKind.HOST, "find what the host does between the launches", evidence, off_ns=idle)
+
+
+def _causes(situation: Situation) -> str:
+    """Name the largest causes of idle time with their shares of it, as profiled."""
+    ledger = situation.audit.ledger
+    causes = {
+        **ledger.idle_host_by,
+        "launch calls": ledger.idle_latency_by.launch_call,
+        "delivery": ledger.idle_latency_by.delivery,
+        "turnaround": ledger.idle_latency_by.turnaround,
+        "between ops of a graph": ledger.accounts.idle_graph,
+        "unknown": ledger.accounts.idle_unknown,
+    }
+    total = sum(causes.values())
+    if not total:
+        return ""
+    largest = sorted(((time_ns, name) for name, time_ns in causes.items() if time_ns), reverse=True)[:MOST_NAMES]
+    named = ", ".join(f"{name} {100 * time_ns / total:.0f} %" for time_ns, name in largest)
+    return f"; as profiled it waits for {named}"
+
+
+def _graph_lines(situation: Situation) -> str:
+    if situation.server is None:
+        return ""
+    engines = [engine for engine in situation.server.report.engines if engine.graph_false]
+    off = sum(engine.graph_false or 0 for engine in engines)
+    return "" if not off else f"; the log says of {off} samples that they ran without graph replay"
+
+
+def _kernels(situation: Situation) -> Iterator[Candidate]:
+    lines = [line for line in situation.kernels if line.share_of_busy_frac >= KERNEL_FRAC]
+    for line in lines[:MOST_KERNELS]:
+        share = line.row.rates.sol_frac
+        known = share is not None and 0 < share < 1
+        factor = 1 / share if share is not None and known else math.inf
+        yield Candidate(
+            FixKind.KERNEL,
+            "bring to its speed of light" if known else "shorten",
+            kernel_evidence(line),
+            (line.row.name,),
+            speedups=(without(line.row.name, factor=factor),),
+        )
+
+
+def kernel_evidence(line: KernelLine) -> str:
+    """Say what the kernel costs, how it fills the device, and how fast it moves its bytes."""
+    row, rates = line.row, line.row.rates
+    parts = [f"{milliseconds(line.op_time_ns)} a step, {100 * line.share_of_busy_frac:.0f} % of the op time"]
+    if row.grid is not None and row.blocks_per_sm is not None and row.blocks_per_sm < 1:
+        blocks = math.prod(row.grid)
+        parts.append(f"{blocks} blocks on {blocks / row.blocks_per_sm:.0f} multiprocessors")
+    if rates.achieved_gbps is not None and rates.peak_frac is not None:
+        rate = f"{rates.achieved_gbps:,.4g} GB/s, {100 * rates.peak_frac:.2g} % of the peak"
+        parts.append(f"{rate} (bytes by {rates.bytes_source})")
+    return "; ".join(parts)
+
+
+def _batch(situation: Situation) -> Iterator[Candidate]:
+    server = situation.server
+    if server is None or server.asked is None or not server.report.steady_batch:
+        return
+    requests = server.asked / server.report.steady_batch
+    if requests < FULL_BATCH_FRAC:
+        return
+    busiest = max(server.report.engines, key=lambda engine: engine.steady_batch)
+    more_ns = 0.0
+    if situation.floor is not None and situation.floor.asked is not None:
+        more_ns = situation.floor.asked.floor.expected_ns - situation.floor.roofline.floor.expected_ns
+    yield Candidate(
+        FixKind.BATCH,
+        f"let {server.asked} requests run at once",
+        f"{server.report.steady_batch} ran: {busiest.cause.reason}",
+        off_ns=-max(more_ns, 0.0),
+        requests=requests,
+    )
+
+
+def _beside(situation: Situation) -> Iterator[Candidate]:
+    """What the re-timing leaves alone: time outside the trace, and communication and copies that nothing hides."""
+    step, ledger = situation.audit.step, situation.audit.ledger
+    if not ledger.steps:
+        return
+    if step.residual_ns is not None and step.wall_ns and step.residual_ns >= NOTABLE_FRAC * step.wall_ns:
+        evidence = f"{milliseconds(step.residual_ns)} a step are in no row of the trace: between steps, or another run"
+        yield Candidate(FixKind.OUTSIDE, "look between the steps", evidence, off_ns=step.residual_ns)
+    for kind, what, total_ns in (
+        (FixKind.COMM, "hide communication behind compute", ledger.accounts.exposed_comm),
+        (FixKind.COPY, "hide copies behind compute", ledger.accounts.exposed_copy),
+    ):
+        if total_ns >= NOTABLE_FRAC * ledger.window_ns:
+            time_ns = total_ns / ledger.steps
+            spins = kind is FixKind.COMM and "spinning_collective" in situation.codes
+            evidence = f"{milliseconds(time_ns)} a step with no compute beside" + (
+                "; a collective waits inside for other ranks" if spins else ""
+            )
+            yield Candidate(kind, what, evidence, off_ns=time_ns)

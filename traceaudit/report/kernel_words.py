@@ -1,0 +1,90 @@
+"""Sentences and cells of a kernel report that several renderers share."""
+
+from typing import TYPE_CHECKING
+
+from traceaudit.report.format import percent, plain
+
+if TYPE_CHECKING:
+    from traceaudit.model.results.kernels import DeviceKernels, KernelRow
+
+__all__ = [
+    "bound_text",
+    "ceiling_text",
+    "coverage_text",
+    "grid_text",
+    "name_text",
+    "notes_of",
+    "peak_text",
+    "rate_text",
+]
+
+WHOLE = 100
+CACHE = "L2"
+
+
+def coverage_text(device: "DeviceKernels") -> str:
+    """Say for how much of the busy time bytes are known, and who says so."""
+    total = sum(time for _, time in device.sources)
+    parts = [f"{source} {percent(time, total)}" for source, time in device.sources if source != "none"]
+    if device.covered_busy_frac is None or not parts:
+        return "bytes are known for no kernel: --shapes-from TRACE, --model or --spec say what kernels move"
+    covered = percent(device.covered_busy_frac, 1)
+    return f"bytes are known for {covered} of busy time ({', '.join(parts)} of op time)"
+
+
+def ceiling_text(device: "DeviceKernels") -> str:
+    """Say what rates are held against."""
+    ceilings = device.ceilings
+    if ceilings.gbps is None:
+        return f"no peak: {ceilings.missing}" if ceilings.missing else "no peak given"
+    doubt = ", uncertain" if ceilings.uncertain else ""
+    return f"peak {ceilings.gbps:,.0f} GB/s ({ceilings.gbps_source}{doubt})"
+
+
+def notes_of(device: "DeviceKernels") -> tuple[str, ...]:
+    """Return what else a reader must know: how bytes came to kernels without shapes, and what lives in cache."""
+    notes = list(device.notes)
+    cached = [row for row in device.kernels if str(row.rates.memory_level) == "l2"]
+    share = sum(row.share_of_op_time_frac for row in cached)
+    if cached:
+        notes.append(
+            f"{percent(share, 1)} of the op time is in kernels whose bytes live in {CACHE}: their rates say nothing of "
+            "memory bandwidth, and they are slow for other reasons"
+        )
+    return tuple(notes)
+
+
+def rate_text(row: "KernelRow") -> str:
+    """Write a rate in GB/s."""
+    rate = row.rates.achieved_gbps
+    if rate is None:
+        return "-"
+    return f"{rate:,.0f}" if rate >= WHOLE else f"{rate:.1f}"
+
+
+def peak_text(row: "KernelRow") -> str:
+    """Write a rate as a share of the peak, with a mark where a finding doubts it."""
+    share = row.rates.peak_frac
+    if share is None:
+        return "-"
+    return f"{share * 100:.1f}%" + ("!" if "over_peak" in row.flags else "")
+
+
+def bound_text(row: "KernelRow") -> str:
+    """Write what limits a kernel, and whether its bytes live in cache."""
+    parts = [str(row.bound)] if row.bound is not None else []
+    if str(row.rates.memory_level) == "l2":
+        parts.append(CACHE)
+    return " ".join(parts) or "-"
+
+
+def grid_text(row: "KernelRow") -> str:
+    """Write a grid."""
+    return "-" if row.grid is None else "x".join(str(size) for size in row.grid)
+
+
+def name_text(row: "KernelRow", *, full: bool) -> str:
+    """Write a kernel's name with its role and flags."""
+    role = f" = {row.role}" if row.role else ""
+    flags = f" [{', '.join(row.flags)}]" if row.flags else ""
+    return plain(row.name if full else row.shown_name) + role + flags
