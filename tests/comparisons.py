@@ -42,7 +42,7 @@ REGRESSED = {**BASELINE, "nvjet_tst_64x8_64x16_4x1_v_bz_splitK_TNT": (437.2, 436
 
 
 def trace_bytes(kernels, *, batch=None, device="NVIDIA H200", graph=False, names=lambda name: name):
-    """Return a trace with a ProfilerStep of 600 µs for each step; the kernels follow one another, 10 µs after it began."""
+    """Return a trace with a ProfilerStep of 600 µs for each step; 10 µs after it began, one kernel follows another."""
     trace = TraceBuilder(device=device)
     for step in range(len(next(iter(kernels.values())))):
         start = 600 * step
@@ -71,12 +71,19 @@ def kernel(name, us, *, launches=1, blocks=132, kind="compute", steps=5, spread=
     )
 
 
-def run(*kernels, sequence=None, source="run.json", idle_us=10.0, wall_us=(), rank=0, verdict=Verdict.COMPLETE, **facts):
+def run(
+    *kernels, sequence=None, source="run.json", idle_us=10.0, wall_us=(), rank=0, verdict=Verdict.COMPLETE, **facts
+):
     """A run of these kernels; the device idles `idle_us` in each step, in the graph."""
     busy = [sum(times) for times in zip(*(item.step_ns for item in kernels), strict=True)]
     idle = idle_us * US
-    accounts = {name: (0.0,) * len(busy) for name in ACCOUNTS} | {"compute": tuple(busy), "idle_graph": (idle,) * len(busy)}
-    order = sequence if sequence is not None else [item.name for item in kernels for _ in range(int(item.step_launches[0]))]
+    accounts = {name: (0.0,) * len(busy) for name in ACCOUNTS} | {
+        "compute": tuple(busy),
+        "idle_graph": (idle,) * len(busy),
+    }
+    order = (
+        sequence if sequence is not None else [item.name for item in kernels for _ in range(int(item.step_launches[0]))]
+    )
     rows = {item.name: number for number, item in enumerate(kernels)}
     return RunSummary(
         source=source,
@@ -100,7 +107,7 @@ def side(*runs, label="side"):
 
 
 def decode(scale=1.0, *, factor=1.0, kernels=8, **options):
-    """A run of `kernels` kernels of 100 µs and two small ones; the first takes `scale` times as long, all `factor` times."""
+    """A run of kernels of 100 µs and two small ones; the first takes `scale` times as long, all take `factor` times."""
     large = [kernel(f"gemm_{number}_kernel", 100 * factor * (scale if number == 0 else 1)) for number in range(kernels)]
     small = [kernel("norm_kernel", 20 * factor, launches=12), kernel("fill_kernel", 2 * factor)]
     return run(*large, *small, **options)

@@ -249,7 +249,8 @@ def cut_windows(ops, steps, late):
     for index, step in enumerate(steps):
         before = max([before] + [op.end for op in on_main if op.step is not None and op.step < index])
         edges.append(max(step.start, min(before, first_kernel(index)), *edges[-1:]))
-        if index == 0 and ops[0].step == 0 and ops[0] in late and not any(op.step == -1 for op in ops):
+        lost = any(op.step == 0 and op in late for op in ops if op.start == ops[0].start)
+        if index == 0 and lost and not any(op.step == -1 for op in ops):
             edges[0] = max(edges[0], ops[0].start)
     last = len(steps) - 1
     end = max([steps[last].end, edges[last]] + [op.end for op in on_main if op.step == last])

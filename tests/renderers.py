@@ -11,10 +11,20 @@ import random
 from dataclasses import dataclass, field
 
 import zstandard
-
 from builders import TraceBuilder
 
-__all__ = ["BASE_NS", "COARSE", "KINETO", "WRITERS", "Document", "compress", "document", "dump", "render", "render_merged"]
+__all__ = [
+    "BASE_NS",
+    "COARSE",
+    "KINETO",
+    "WRITERS",
+    "Document",
+    "compress",
+    "document",
+    "dump",
+    "render",
+    "render_merged",
+]
 
 BASE_NS = 1_767_225_600_000_000_000
 _RELATIVE_US = 4_402_211_000_000
@@ -45,7 +55,14 @@ class Writer:
     metadata_first: bool = False
 
 
-_OLD = {"kernel": "Kernel", "memcpy": "Memcpy", "memset": "Memset", "api": "Runtime", "cpu_op": "Operator", "annotation": "User"}
+_OLD = {
+    "kernel": "Kernel",
+    "memcpy": "Memcpy",
+    "memset": "Memset",
+    "api": "Runtime",
+    "cpu_op": "Operator",
+    "annotation": "User",
+}
 _MID = {**_OLD, "cpu_op": "cpu_op", "annotation": "user_annotation"}
 _NEW = {
     "kernel": "kernel",
@@ -117,7 +134,7 @@ def render(trace: TraceBuilder, writer: str = "kineto-2.6", *, shuffle=None, key
         every = {**made.head, **made.tail}
         made.head, made.tail = (every, {}) if keys_first else ({}, every)
     text = dump(made, space)
-    return text.removesuffix("]") .encode() if writer == "open-list" else text.encode()
+    return text.removesuffix("]").encode() if writer == "open-list" else text.encode()
 
 
 def document(trace: TraceBuilder, writer: str) -> Document:
@@ -128,7 +145,8 @@ def document(trace: TraceBuilder, writer: str) -> Document:
         return _legacy(trace)
     kind = WRITERS[writer]
     offset = BASE_NS if kind.base is None else _RELATIVE_US * 1000
-    events = [*_device_events(trace, kind, offset), *_host_events(trace, kind, offset), *_other_events(trace, kind, offset)]
+    events = [*_device_events(trace, kind, offset), *_host_events(trace, kind, offset)]
+    events += _other_events(trace, kind, offset)
     if writer == "begin-end":
         events = _halves(events)
     head = {"schemaVersion": 1}
@@ -250,13 +268,14 @@ def _device_events(trace, kind, offset):
     if trace.ops and "annotation" in kind.categories and kind.base is not None:
         first = min(trace.ops, key=lambda op: op.start_ns)
         ts, dur = _times(kind, first.start_ns, 10**9, offset)
-        yield {"ph": "X", "cat": "gpu_user_annotation", "name": "ProfilerStep#2", "pid": 0, "tid": 7, "ts": ts, "dur": dur}
+        bar = {"ph": "X", "cat": "gpu_user_annotation", "name": "ProfilerStep#2", "pid": 0, "tid": 7}
+        yield {**bar, "ts": ts, "dur": dur}
 
 
 def _flow(kind, phase, correlation, pid, tid, ts):
     category, name = kind.flow
-    bound = {"bp": "e"} if phase == "f" else {}
-    return {"ph": phase, "id": correlation, "pid": pid, "tid": tid, "ts": ts, "cat": category, "name": name or "x", **bound}
+    flow = {"ph": phase, "id": correlation, "pid": pid, "tid": tid, "ts": ts, "cat": category, "name": name or "x"}
+    return flow | ({"bp": "e"} if phase == "f" else {})
 
 
 def _host_events(trace, kind, offset):
@@ -314,8 +333,10 @@ def _halves(events):
 def _rpd(trace) -> Document:
     kind = Writer("rpd", {}, quoted_times=True)
     events = [{}]
-    for device in sorted({op.device for op in trace.ops}):
-        events.append({"name": "process_name", "ph": "M", "pid": str(device), "args": {"name": f"GPU{device}"}})
+    events += (
+        {"name": "process_name", "ph": "M", "pid": str(device), "args": {"name": f"GPU{device}"}}
+        for device in sorted({op.device for op in trace.ops})
+    )
     for thread in sorted({row.thread for row in trace.host}):
         name = {"name": f"Hip {thread}"}
         events.append({"name": "thread_name", "ph": "M", "pid": str(_PID), "tid": str(thread), "args": name})

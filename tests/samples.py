@@ -25,6 +25,7 @@ from traceaudit.model.results import (
     StepSource,
     Totals,
 )
+from traceaudit.model.results.kernels import Ceilings, KernelRates
 from traceaudit.model.trace import TraceSource
 
 MS = 1_000_000
@@ -270,6 +271,64 @@ def kernel_report(*rows, path="decode.json.gz", findings=(), name="NVIDIA H200")
     total = sum(row.op_time_ns for row in rows)
     device = DeviceKernels(rank=0, device=0, name=name, op_time_ns=total, busy_ns=total, kernels=tuple(rows))
     return KernelReport((source(path),), path, Completeness.of(tuple(findings)), (device,))
+
+
+def rated_kernels():
+    """Kernels with rates: one from memory, one above peak, one starved, one out of cache."""
+    rows = (
+        kernel_row(
+            "nvjet_sm90_tst_128x16_64x11_4x1_v_bz_TNT",
+            60,
+            813_436,
+            share_of_op_time_frac=0.5,
+            op="aten::mm",
+            role="gate_up",
+            rates=KernelRates(
+                2_793_799_680, "shape", "", 60, 3434.6, 0.7155, 44_291_850_240, 54.5, 0.055, 15.85, 9_700.7, 0.7155, "dram"
+            ),
+            bound="memory",
+            bound_rule="its bytes explain 72% of the time, 25% or more",
+            save_ns=13_000.0,
+        ),
+        kernel_row(
+            "fused_moe_kernel",
+            1,
+            400_000,
+            share_of_op_time_frac=0.25,
+            rates=KernelRates(11_274_289_152, "spec", "bytes.toml, line 1", 1, 6970.0, 1.452, sol_frac=1.452),
+            bound="memory",
+            flags=("over_peak",),
+        ),
+        kernel_row(
+            "starved_attention_kernel",
+            3,
+            300_000,
+            share_of_op_time_frac=0.2,
+            grid=(64, 1, 1),
+            rates=KernelRates(103_809_024, "model", "as given", 3, 9.8, 0.002, sol_frac=0.002, memory_level="dram"),
+            bound="latency",
+            flags=("underfilled_grid", "impossible_overlap"),
+        ),
+        kernel_row(
+            "void at::native::vectorized_layer_norm_kernel<c10::BFloat16, float, true>(int)",
+            25,
+            83_000,
+            share_of_op_time_frac=0.05,
+            short_name="vectorized_layer_norm_kernel",
+            rates=KernelRates(3_380_800, "shape", "", 25, 40.7, 0.008, sol_frac=0.008, memory_level="l2"),
+            bound="launch",
+        ),
+    )
+    report = kernel_report(*rows)
+    device = replace(
+        report.devices[0],
+        ceilings=Ceilings(4800.0, "H200 SXM 141 GB, high confidence: H200 datasheet", None, l2_bytes=60_000_000),
+        covered_busy_frac=0.987,
+        sources=(("shape", 900_000), ("spec", 400_000), ("none", 12_000)),
+        steps=5,
+        notes=("shapes from eager.json.gz: 1,395 of 1,401 kernels have their like there",),
+    )
+    return replace(report, devices=(device,))
 
 
 def nasty_kernels():

@@ -1,17 +1,18 @@
 """Hypothesis strategies: logical traces, healthy or not."""
 
-from hypothesis import strategies as st
-
 from builders import TraceBuilder
+from hypothesis import strategies as st
 
 __all__ = ["traces"]
 
-_NAMES = st.sampled_from(["gemm_kernel", "void softmax<float>(int)", "ncclDevKernel_AllReduce", 'quote"d', "Größe 😀", "a\\b"])
+_NAMES = st.sampled_from(
+    ["gemm_kernel", "void softmax<float>(int)", "ncclDevKernel_AllReduce", 'quote"d', "Größe 😀", "a\\b"],
+)
 _OPS = st.sampled_from(["aten::mm", "aten::add", "vllm::attention", 'with "quotes"', "back\\slash\nline"])
 
 
 @st.composite
-def traces(draw, *, unit_us="0.001", max_launches=8, one_thread_at_a_time=True):
+def traces(draw, *, unit_us="0.001", max_launches=8):
     """Return a healthy trace: calls of a thread do not overlap, ops follow their launch and never overlap on a stream.
 
     Parameters

@@ -12,6 +12,9 @@ NS_PER_US = 1_000
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 
+LARGEST_EXPONENT = 30
+"""Larger times mean nothing, and the digits of a huge exponent would take forever to write out."""
+
 
 def us_text_to_ns(text: str) -> int:
     """Convert a decimal number of microseconds to nanoseconds, rounding half to even below one nanosecond.
@@ -50,8 +53,8 @@ def ms_to_ns(value: str | float) -> int:
 def _scaled(text: str, factor: int) -> int:
     try:
         number = Decimal(text.strip())
-        if not number.is_finite():
-            raise ValueError(f"not a finite number: {text!r}")
+        if not number.is_finite() or number.adjusted() > LARGEST_EXPONENT:
+            raise ValueError(f"not a finite number of reasonable size: {text!r}")
         return int((number * factor).to_integral_value())
     except InvalidOperation as exc:
         raise ValueError(f"not a number: {text!r}") from exc

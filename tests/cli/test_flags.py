@@ -18,11 +18,12 @@ def test_selection_and_steps(run, calls, command):
     run(command, "dir", "--rank", "1", "--device", "2", "--step", "3", "--step-annotation", "dec.*")
     ((name, path, options),) = calls
     assert (name, path) == (command, "dir")
+    options = getattr(options, "base", options)
     assert (options.selection.rank, options.selection.device, options.selection.step) == (1, 2, 3)
     assert options.steps.annotation.pattern == "dec.*"
     run(command, "-", "--steps", "8")
     assert calls[1][1] == "-"
-    assert calls[1][2].steps.divide_by == 8
+    assert getattr(calls[1][2], "base", calls[1][2]).steps.divide_by == 8
 
 
 @pytest.mark.parametrize(

@@ -1,31 +1,32 @@
 """One damaged input from a seed: which trace, which writer, which damage, and what came of it."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
-from bases import SHAPES, build
+from fuzz.bases import SHAPES, build
 from builders import TraceBuilder
-from oracle import FILE_CODES, Failure, is_strict_json, judge, run
+from fuzz.oracle import BYTE_CODES, Failure, is_strict_json, judge, run
 from renderers import Document, document, dump, render
-from rows import DAMAGES, Inapplicable
-from texts import BYTES, COMPRESSED, FIELDS
+from fuzz.rows import DAMAGES, Inapplicable
+from fuzz.texts import BYTES, COMPRESSED, FIELDS, SEEN
 from traceaudit.model.results import Reconciliation
 
-__all__ = ["FAMILIES", "KINDS", "Base", "Damaged", "base_of", "damaged", "outcome_of"]
+__all__ = ["KINDS", "Inapplicable", "Base", "Damaged", "base_of", "damaged", "outcome_of"]
 
 WRITERS = ("kineto-2.6", "kineto-2.12", "python", "cpu-wheel", "compact", "begin-end", "nightly-epoch")
 BASES = 12
 """Traces of each shape; drawn once, so that each need be read in good order only once."""
 
-FAMILIES = ("rows", "fields", "bytes", "compressed")
 KINDS = {
     **{f"rows: {name}": ("rows", name) for name in DAMAGES},
     **{f"fields: {name}": ("fields", name) for name in FIELDS},
     **{f"bytes: {name}": ("bytes", name) for name in BYTES},
     **{f"compressed: {name}": ("compressed", name) for name in COMPRESSED},
+    "several: rows, fields and bytes": ("several", ""),
 }
 
 
@@ -69,6 +70,8 @@ def damaged(kind: str, rng: Random) -> Damaged:
     """
     family, name = KINDS[kind]
     base = base_of(rng.choice(tuple(SHAPES)), rng.randrange(BASES), rng.choice(WRITERS))
+    if family == "several":
+        return _several(base, rng)
     if family == "rows":
         damage = DAMAGES[name]
         trace = deepcopy(base.trace)
@@ -80,12 +83,29 @@ def damaged(kind: str, rng: Random) -> Damaged:
         made = _copy(document(base.trace, base.writer))
         FIELDS[name](made, rng)
         data = dump(made).encode()
+        if name in SEEN:
+            return Damaged(base, data, lambda out: judge(out, base.report, SEEN[name][1], always=True))
     elif family == "bytes":
         data = BYTES[name](base.data, rng)
     else:
         data = COMPRESSED[name](base.data, rng)
     excused = family != "compressed" and is_strict_json(data)
-    return Damaged(base, data, lambda out: judge(out, base.report, FILE_CODES, excused=excused))
+    return Damaged(base, data, lambda out: judge(out, base.report, BYTE_CODES, excused=excused))
+
+
+def _several(base: Base, rng: Random) -> Damaged:
+    """Damage rows, then fields, then bytes; which finding covers what cannot be told, so only crashes count."""
+    trace = deepcopy(base.trace)
+    for name in rng.sample(sorted(DAMAGES), rng.randint(0, 2)):
+        with suppress(Inapplicable):
+            DAMAGES[name].apply(trace, rng)
+    made = _copy(document(trace, base.writer))
+    for name in rng.sample(sorted(FIELDS), rng.randint(0, 2)):
+        FIELDS[name](made, rng)
+    data = dump(made).encode()
+    for name in rng.sample(sorted(BYTES), rng.randint(0, 3)):
+        data = BYTES[name](data, rng)
+    return Damaged(base, data, lambda out: judge(out, base.report, (), excused=True))
 
 
 def outcome_of(kind: str, rng: Random, *, rendered: bool = False) -> str:

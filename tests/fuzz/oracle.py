@@ -14,17 +14,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
-from traceaudit.audit import reconcile
+from traceaudit.audit import gaps, inspect, reconcile
 from traceaudit.errors import InvariantError, TraceAuditError
 from traceaudit.model.findings import Finding, Severity
 from traceaudit.model.options import ReconcileOptions
 from traceaudit.model.results import Reconciliation
 from traceaudit.report import formats_of, render
 
-__all__ = ["FILE_CODES", "Failure", "Outcome", "is_strict_json", "judge", "ledger_of", "run"]
+__all__ = ["BYTE_CODES", "FILE_CODES", "Failure", "Outcome", "is_strict_json", "judge", "ledger_of", "run"]
 
 FILE_CODES = frozenset({"file_truncated", "file_repaired", "rows_dropped", "second_document"})
 """What damage to the text itself comes out as."""
+
+BYTE_CODES = FILE_CODES | {
+    *("launch_without_op", "op_without_launch", "graph_replay_uneven", "capture_edge_loss", "device_without_ops"),
+    *("clock_skew", "impossible_overlap", "idle_while_pending", "steps_uneven", "duplicate_rows"),
+    *("zero_duration", "negative_duration", "absurd_duration"),
+}
+"""A damaged byte can leave a row whole and its key, its category or a time another one."""
 
 GROSS_FRAC = 0.10
 """From this share of the busy time on, a note is not enough; the threshold of the findings themselves."""
@@ -53,7 +60,7 @@ def run(data: bytes, *, name: str = "trace.json", rendered: bool = False) -> Out
     Parameters
     ----------
     rendered
-        Write the report in every format as well.
+        Go on to what other commands make of it, and write every report in every format.
     """
     path = _FOLDER / f"{os.getpid()}-{name}"
     path.write_bytes(data)
@@ -63,8 +70,7 @@ def run(data: bytes, *, name: str = "trace.json", rendered: bool = False) -> Out
             warnings.simplefilter("error")
             report = reconcile(str(path), ReconcileOptions())
             if rendered:
-                for form in formats_of("reconcile"):
-                    render("reconcile", form, report).encode()
+                _render_all(str(path))
     except InvariantError as exc:
         raise Failure(f"a conservation law broke: {exc}") from exc
     except TraceAuditError as exc:
@@ -76,6 +82,13 @@ def run(data: bytes, *, name: str = "trace.json", rendered: bool = False) -> Out
     if took > SLOW_S:
         raise Failure(f"took {took:.1f} s")
     return Outcome(report, None)
+
+
+def _render_all(path: str) -> None:
+    for command, analyse in (("reconcile", reconcile), ("inspect", inspect), ("gaps", gaps)):
+        result = analyse(path, ReconcileOptions())
+        for form in formats_of(command):
+            render(command, form, result).encode()
 
 
 def ledger_of(report: Reconciliation) -> object:

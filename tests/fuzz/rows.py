@@ -74,7 +74,15 @@ def _remove(trace: TraceBuilder, ops: list[Op]) -> None:
 
 
 def _some(rng: Random, items: list, most: int) -> list:
+    if not items or not most:
+        raise Inapplicable
     return rng.sample(items, rng.randint(1, min(most, len(items))))
+
+
+def _one(rng: Random, ops: list[Op]) -> Op:
+    if not ops:
+        raise Inapplicable
+    return rng.choice(ops)
 
 
 def _api(trace: TraceBuilder) -> list[HostRow]:
@@ -163,6 +171,8 @@ def _start_early(trace: TraceBuilder, rng: Random) -> None:
 
 def _start_late(trace: TraceBuilder, rng: Random) -> None:
     """Move the last op milliseconds away from its launch."""
+    if not trace.ops:
+        raise Inapplicable
     last = max(trace.ops, key=lambda op: op.start_ns)
     last.start_ns += rng.randint(10, 50) * MS
 
@@ -236,7 +246,7 @@ def _lose_an_unnumbered_marker(trace: TraceBuilder, rng: Random) -> None:
 
 def _cut_device_rows(trace: TraceBuilder, rng: Random) -> None:
     """Lose all device rows of a stretch of time, as a full buffer does."""
-    begin, end = sorted(rng.choice(trace.ops).start_ns for _ in range(2))
+    begin, end = sorted(_one(rng, trace.ops).start_ns for _ in range(2))
     kept = [op for op in trace.ops if not begin <= op.start_ns <= end]
     if not kept:
         raise Inapplicable
@@ -245,7 +255,7 @@ def _cut_device_rows(trace: TraceBuilder, rng: Random) -> None:
 
 def _cut_tail(trace: TraceBuilder, rng: Random) -> None:
     """Lose the device rows from some time on."""
-    end = rng.choice(trace.ops).start_ns
+    end = _one(rng, trace.ops).start_ns
     kept = [op for op in trace.ops if op.start_ns < end]
     if not kept:
         raise Inapplicable
@@ -254,7 +264,7 @@ def _cut_tail(trace: TraceBuilder, rng: Random) -> None:
 
 def _cut_head(trace: TraceBuilder, rng: Random) -> None:
     """Lose the device rows up to some time, as a profiler that starts late does."""
-    begin = rng.choice(trace.ops).start_ns
+    begin = _one(rng, trace.ops).start_ns
     kept = [op for op in trace.ops if op.start_ns > begin]
     if not kept:
         raise Inapplicable

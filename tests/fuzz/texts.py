@@ -1,7 +1,6 @@
 """Damage to fields of the document and to its bytes, whatever they say."""
 
 import gzip
-import json
 import re
 from collections.abc import Callable
 from random import Random
@@ -10,7 +9,7 @@ import zstandard
 
 from renderers import Document, Literal
 
-__all__ = ["BYTES", "COMPRESSED", "FIELDS"]
+__all__ = ["BYTES", "COMPRESSED", "FIELDS", "SEEN"]
 
 _TOKENS = [
     b"NaN", b"-Infinity", b"inf", b"N/A", b"nan(ind)", b"0x7ffe", b"None", b"True", b"1e999", b"-0", b"1e308", b"18446744073709551616",
@@ -26,7 +25,8 @@ _ARGS = ["correlation", "stream", "device", "External id", "grid", "block", "gra
 
 
 def _events(document: Document) -> list[dict]:
-    return [event for event in document.events if isinstance(event, dict)]
+    """Return the rows; one that is not in the document where it has none."""
+    return [event for event in document.events if isinstance(event, dict)] or [{}]
 
 
 def _set_field(document: Document, rng: Random) -> None:
@@ -76,6 +76,51 @@ def _bare_values(document: Document, rng: Random) -> None:
             event[rng.choice(["ts", "dur", "tid"])] = word
 
 
+def _device_rows(document: Document) -> list[dict]:
+    rows = [event for event in _events(document) if str(event.get("cat", "")).startswith(("kernel", "gpu_mem"))]
+    return rows or [{"ts": 0, "dur": 0}]
+
+
+def _lose_times(document: Document, rng: Random) -> None:
+    """Give device rows no time, or one that is no number."""
+    rows = _device_rows(document)
+    for row in rng.sample(rows, rng.randint(1, min(4, len(rows)))):
+        field = rng.choice(["ts", "dur"])
+        if rng.random() < 0.5:
+            del row[field]
+        else:
+            row[field] = rng.choice([None, "", "soon", [], {}, True, "1e400", "NaN"])
+
+
+def _never_timed(document: Document, rng: Random) -> None:
+    """Write a record whose times the device never filled in."""
+    rows = _device_rows(document)
+    for row in rng.sample(rows, rng.randint(1, min(4, len(rows)))):
+        row["ts"] = row["dur"] = 0
+
+
+def _misspell(document: Document, rng: Random) -> None:
+    rows = _device_rows(document)
+    for row in rng.sample(rows, rng.randint(1, min(4, len(rows)))):
+        row["cat"] = rng.choice(["kernal", "", "graph_event_node", "cuda_sync_", "cpu_instant_event"])
+
+
+def _lose_arguments(document: Document, rng: Random) -> None:
+    rows = _device_rows(document)
+    for row in rng.sample(rows, rng.randint(1, min(4, len(rows)))):
+        row["args"] = rng.choice([{}, [], None, "", 5])
+
+
+_LOST = frozenset({"launch_without_op", "graph_replay_uneven", "capture_edge_loss", "device_without_ops"})
+
+SEEN: dict[str, tuple[Callable[[Document, Random], None], frozenset[str]]] = {
+    "device rows without times": (_lose_times, frozenset({"rows_dropped"})),
+    "device rows at time 0 of length 0": (_never_timed, frozenset({"rows_dropped"})),
+    "device rows of unknown categories": (_misspell, _LOST),
+    "device rows without arguments": (_lose_arguments, frozenset({"op_without_launch"})),
+}
+"""Damage to fields that must be noticed, and as what."""
+
 FIELDS: dict[str, Callable[[Document, Random], None]] = {
     "fields of odd types": _set_field,
     "fields missing": _delete_field,
@@ -84,6 +129,7 @@ FIELDS: dict[str, Callable[[Document, Random], None]] = {
     "elements that are no rows": _odd_elements,
     "fields exchanged": _swap_fields,
     "bare words": _bare_values,
+    **{name: damage for name, (damage, _) in SEEN.items()},
 }
 
 
@@ -140,6 +186,8 @@ def _replace_mark(data: bytes, rng: Random) -> bytes:
 
 def _replace_number(data: bytes, rng: Random) -> bytes:
     numbers = list(re.finditer(rb"-?\d+(?:\.\d+)?", data))
+    if not numbers:
+        return data
     match = rng.choice(numbers)
     token = rng.choice([b"1e999", b"-1", b"0", b"9" * 30, b"9" * 5000, b"1e5", b"-0.0", b"1.7976931348623157e308", b"5e-324", b"0" * 20])
     return data[: match.start()] + token + data[match.end() :]
@@ -163,14 +211,14 @@ def _concatenate(data: bytes, rng: Random) -> bytes:
 
 
 def _control_characters(data: bytes, rng: Random) -> bytes:
-    names = list(re.finditer(rb'"name": ?"', data))
-    place = rng.choice(names).end()
+    names = [match.end() for match in re.finditer(rb'"name": ?"', data)]
+    place = rng.choice(names or [0])
     return data[:place] + bytes(rng.randrange(32) for _ in range(3)) + data[place:]
 
 
 def _raw_quotes(data: bytes, rng: Random) -> bytes:
-    names = list(re.finditer(rb'"name": ?"', data))
-    place = rng.choice(names).end()
+    names = [match.end() for match in re.finditer(rb'"name": ?"', data)]
+    place = rng.choice(names or [0])
     return data[:place] + rng.choice([b'a"b', b'"', b'x", "y', b'f(a="b", c)']) + data[place:]
 
 
@@ -214,7 +262,3 @@ def _zstd_damage(data: bytes, rng: Random) -> bytes:
 
 COMPRESSED: dict[str, Callable[[bytes, Random], bytes]] = {"gzip": _gzip_damage, "zstd": _zstd_damage}
 
-
-def reformatted(data: bytes, indent: int | None) -> bytes:
-    """Return a document as another program would write it again."""
-    return json.dumps(json.loads(data), indent=indent).encode()

@@ -11,7 +11,7 @@ from traceaudit.report import Page, formats_of, render
 
 RESULTS = {
     "reconcile": ["graph_decode", "eager_dilated", "unreliable", "wall_below_busy", "ranks", "coarse", "nasty"],
-    "kernels": ["kernel_report", "nasty_kernels"],
+    "kernels": ["kernel_report", "nasty_kernels", "rated_kernels"],
     "inspect": ["inspection_with_findings", "nasty_inspection"],
 }
 ENDINGS = {"table": "txt", "json": "json", "markdown": "md", "csv": "csv"}

@@ -21,7 +21,7 @@ from traceaudit.model.results.diff import (
     SideSummary,
     Status,
 )
-from traceaudit.model.runs import KernelSamples, RunSummary, Side
+from traceaudit.model.runs import KernelSamples, RunSummary, Side, same_recordings
 from traceaudit.model.sidesamples import (
     account_times,
     busy_frac,
@@ -112,6 +112,7 @@ def diff(base: Side, head: Side, options: DiffOptions = _DEFAULT, findings: Sequ
         common=common,
         confidence=options.confidence,
         tests=tests,
+        same_recordings=same_recordings(base, head),
     )
 
 

@@ -89,6 +89,7 @@ class _Limiter:
         self.budget = budget
         op_time = result.measure("op_time")
         self.op_time_ns = (op_time.effect.base_ns or 0.0) if op_time is not None else 0.0
+        self.same = result.same_recordings  # what is the same does not differ, however noisy it is
         self.single_z = z_of(result.confidence, 1)
         self.factor = 1.0 if result.common is None else result.common.factor
 
@@ -126,7 +127,8 @@ class _Limiter:
             return tuple(name if rule is None else f"{rule}.{name}" for name in limits.names()), ()
         room = max(allowed, self.budget.hidden_frac * base, self.budget.hidden_step_frac * self.op_time_ns)
         # A pass is a promise about each one separately, which needs no allowance for their number.
-        return (), (NOISE_TOO_LARGE,) if delta + self.single_z * effect.error_ns > room else ()
+        hides = delta + self.single_z * effect.error_ns > room and not self.same
+        return (), (NOISE_TOO_LARGE,) if hides else ()
 
 
 def _rule_of(row: KernelDiff, rules: Iterable[KernelRule]) -> KernelRule | None:
@@ -142,11 +144,13 @@ def _conditions(result: DiffResult, budget: Budget) -> Iterator[Ruling]:
     """Say why no judgement can stand, whatever the numbers."""
     if not result.comparable:
         yield Ruling("unlike_runs", Outcome.INCONCLUSIVE, "the sides are not alike and were not compared")
+    if result.same_recordings and budget.source is None:
+        return
     for name, side in (("base", result.base), ("head", result.head)):
         if list(Verdict).index(side.verdict) > list(Verdict).index(budget.require):
             message = f"the {name} side's traces are {side.verdict}, {budget.require} or better is asked for"
             yield Ruling("completeness", Outcome.INCONCLUSIVE, message)
-        if side.steps < MIN_STEPS:
+        if side.steps < MIN_STEPS and not result.same_recordings:
             message = (
                 f"the {name} side has {side.steps} steps in all its runs, {MIN_STEPS} are needed to know its noise"
             )

@@ -198,7 +198,9 @@ def _uneven(view: DeviceView, audit: DeviceAudit) -> list[Finding]:
 
 def _skipped_markers(items: tuple[StepItem, ...]) -> list[tuple[str, int, int]]:
     """Look for numbers missing among profiler steps: the step before then holds the work of several."""
-    numbers = [int(item.name.partition("#")[2]) if item.name and PROFILER_STEP.fullmatch(item.name) else None for item in items]
+    numbers = [
+        int(item.name.partition("#")[2]) if item.name and PROFILER_STEP.fullmatch(item.name) else None for item in items
+    ]
     remarks = []
     for item, number, following in zip(items, numbers, numbers[1:], strict=False):
         if number is not None and following is not None and following > number + 1:

@@ -12,21 +12,25 @@ if TYPE_CHECKING:
     from traceaudit.audit.floor import roofline
     from traceaudit.audit.kerneltimes import kernels
     from traceaudit.audit.ledger import reconcile
+    from traceaudit.audit.onepage import onepage
     from traceaudit.audit.prediction import whatif
     from traceaudit.audit.reading import Progress
     from traceaudit.audit.served import serverlog
+    from traceaudit.audit.tracedfloor import traced_floor
     from traceaudit.audit.waiting import gaps
 
-__all__ = ["Progress", "gaps", "inspect", "kernels", "reconcile", "roofline", "serverlog", "whatif"]
+__all__ = ["Progress", "gaps", "inspect", "kernels", "onepage", "reconcile", "roofline", "serverlog", "traced_floor", "whatif"]
 
 _MODULES = {
     "Progress": "reading",
     "gaps": "waiting",
     "inspect": "contents",
     "kernels": "kerneltimes",
+    "onepage": "onepage",
     "reconcile": "ledger",
     "roofline": "floor",
     "serverlog": "served",
+    "traced_floor": "tracedfloor",
     "whatif": "prediction",
 }
 

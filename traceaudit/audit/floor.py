@@ -14,7 +14,7 @@ from traceaudit.model.llm.presets import preset
 from traceaudit.model.llm.quantisation import overridden
 from traceaudit.model.results.roofline import Roofline
 
-__all__ = ["roofline"]
+__all__ = ["architecture_of", "roofline"]
 
 
 def roofline(request: RooflineRequest) -> Roofline:
@@ -29,11 +29,12 @@ def roofline(request: RooflineRequest) -> Roofline:
     """
     if request.napkin is not None:
         return napkin(request.napkin, request.workload, request.peaks, request.measurement)
-    model = _architecture(request)
+    model = architecture_of(request)
     return floor(model, request.workload, request.peaks, request.measurement)
 
 
-def _architecture(request: RooflineRequest) -> Architecture:
+def architecture_of(request: RooflineRequest) -> Architecture:
+    """Read the model that a request names, with its formats by checkpoint and flags."""
     name = request.model or ""
     if Path(name).exists():
         model = architecture(read_model_config(name), name=name, where=name)

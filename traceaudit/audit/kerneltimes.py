@@ -6,20 +6,21 @@ from dataclasses import replace
 from traceaudit.analyses.attribution import attribute, chosen_ops
 from traceaudit.analyses.bandwidth import other_run, peaks_of, rate_kernels, sources_of
 from traceaudit.analyses.trust import timeline_findings
+from traceaudit.analyses.whatif import predict
 from traceaudit.audit.reading import Progress, audit_device, read_traces, trace_findings, views_of
 from traceaudit.errors import MissingDataError
 from traceaudit.model.bytes.borrowed import OtherRun
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.enclosing import enclosing_rows
 from traceaudit.model.findings import Finding
-from traceaudit.model.kernelgroups import kernel_groups
+from traceaudit.model.kernelgroups import GroupBy, kernel_groups
 from traceaudit.model.kerneloptions import KernelOptions
-from traceaudit.model.options import ReconcileOptions, Selection
+from traceaudit.model.options import ReconcileOptions, Selection, WhatIfOptions
 from traceaudit.model.results import Completeness, DeviceAudit
 from traceaudit.model.results.kernels import DeviceKernels, KernelReport
 from traceaudit.model.schema import HostCategory
 
-__all__ = ["kernels"]
+__all__ = ["device_kernels", "kernels"]
 
 
 def kernels(path: str, options: KernelOptions | ReconcileOptions, *, progress: Progress | None = None) -> KernelReport:
@@ -38,24 +39,43 @@ def kernels(path: str, options: KernelOptions | ReconcileOptions, *, progress: P
     for view in views_of(traces, settings.base, path):
         audit = audit_device(view, settings.base)
         findings += timeline_findings(view, audit)
-        device, found = _device(view, audit, settings, _like(view, others))
+        device, found = device_kernels(view, audit, settings, _like(view, others))
         devices.append(device)
         findings += found
     return KernelReport(tuple(trace.source for trace in traces), path, Completeness.of(tuple(findings)), tuple(devices))
 
 
-def _device(
-    view: DeviceView, audit: DeviceAudit, options: KernelOptions, other: OtherRun | None
+def device_kernels(
+    view: DeviceView, audit: DeviceAudit, options: KernelOptions, other: OtherRun | None = None
 ) -> tuple[DeviceKernels, tuple[Finding, ...]]:
+    """List the kernels of one device with their rates, and what was found of them.
+
+    Parameters
+    ----------
+    view, audit
+        The device, and its reconciliation.
+    options
+        What to take bytes and peaks from.
+    other
+        The run to take shapes from.
+    """
     step = options.base.selection.step
     sourced = sources_of(view, options, other)
     frames = enclosing_rows(view.trace, view.ops, HostCategory.PYTHON)
     groups = kernel_groups(view, chosen_ops(view, step), options.group_by, sourced.around, frames)
-    wall = None if audit.step.wall_ns is None else audit.step.wall_ns
-    rows = attribute(view, groups, step=step, wall_ns=wall)
+    rows = attribute(view, groups, step=step, wall_ns=audit.step.wall_ns)
     peaks, ceilings = peaks_of(view, options.peaks)
     rated, findings = rate_kernels(view, rows, groups, sourced.work, peaks, ceilings)
-    return replace(rated, notes=sourced.notes), findings
+    finished = replace(rated, notes=sourced.notes)
+    return (_with_gains(finished, view, audit, options) if options.gains else finished), findings
+
+
+def _with_gains(device: DeviceKernels, view: DeviceView, audit: DeviceAudit, options: KernelOptions) -> DeviceKernels:
+    """Add what removing each kernel would save a step, by re-timing; rows of part of a kernel's launches get none."""
+    saved = {gain.name: gain.save_ns for gain in predict(view, audit, WhatIfOptions(base=options.base)).kernels}
+    by_name = options.group_by is GroupBy.NAME
+    rows = tuple(replace(row, save_ns=saved.get(row.name) if by_name else None) for row in device.kernels)
+    return replace(device, kernels=rows)
 
 
 def _others(path: str, options: KernelOptions, progress: Progress | None) -> Sequence[tuple[DeviceView, OtherRun]]:

@@ -15,7 +15,7 @@ from traceaudit.model.options import ReconcileOptions
 from traceaudit.model.results import DeviceAudit, Wall
 from traceaudit.model.trace import Trace
 
-__all__ = ["Progress", "audit_device", "read_traces", "trace_findings", "views_of"]
+__all__ = ["Progress", "audit_device", "read_traces", "recorded_wall", "trace_findings", "views_of"]
 
 Progress = Callable[[int, int | None], None]
 """Called while reading with the bytes read so far and the size of the file, None where it is not known."""
@@ -95,10 +95,11 @@ def audit_device(view: DeviceView, options: ReconcileOptions) -> DeviceAudit:
         raise UsageError(
             f"no step {step}", where=view.trace.source.path, hint=f"the trace has {steps} steps, counted from 0"
         )
-    return reconcile(view, options, options.wall or _recorded_wall(view.trace))
+    return reconcile(view, options, options.wall or recorded_wall(view.trace))
 
 
-def _recorded_wall(trace: Trace) -> Wall | None:
+def recorded_wall(trace: Trace) -> Wall | None:
+    """Return the step time that the recorder measured without the profiler, None if the trace has none."""
     if trace.wall is None:
         return None
     repeats = trace.wall.wall_ns_per_step

@@ -129,12 +129,9 @@ def _sides(paths: list[str] | None, baseline: str | None, *, alone: bool) -> tup
 
 def _one_side(head: tuple[str, ...], baseline: str | None, options: "ReconcileOptions") -> "SideTraces":
     from traceaudit.cli.comparison import load_baseline, read_side
-    from traceaudit.errors import UsageError
 
-    if head:
+    if head or baseline is None:
         return read_side("head", head, options)
-    if baseline is None:
-        raise UsageError("--init needs traces or a baseline", hint="write traceaudit check --init RUNS")
     return load_baseline(baseline)
 
 

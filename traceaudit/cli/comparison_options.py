@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from traceaudit.errors import UsageError
-
 if TYPE_CHECKING:
     from traceaudit.cli.options import Format
     from traceaudit.cli.progress import Report
@@ -80,21 +78,12 @@ def deliver_comparison(
     *,
     quiet: bool,
 ) -> "CheckResult":
-    """Run the analysis, write its report and return the result.
-
-    Raises
-    ------
-    UsageError
-        If the command has no report of that format.
-    """
+    """Run the analysis, write its report and return the result."""
     from traceaudit.cli.output import STDOUT, Output, deliver
-    from traceaudit.report import formats_of
 
     if format_ is None:
         table = ComparisonFormat.TABLE
         format_ = table if path is None else ENDINGS.get(Path(path).suffix.lower(), table)
-    if format_ not in formats_of(command):
-        raise UsageError(f"{command} has no {format_} report", hint=f"take one of {', '.join(formats_of(command))}")
     results: list[CheckResult] = []
 
     def remember(progress: "Report | None") -> "CheckResult":

@@ -10,7 +10,7 @@ from traceaudit.cli import options as opt
 __all__ = ["kernels"]
 
 
-class Grouping(StrEnum):
+class _Grouping(StrEnum):
     """What the launches of a row have in common beside their name."""
 
     NAME = "name"
@@ -76,7 +76,7 @@ KvDtype = Annotated[
     str | None,
     typer.Option("--kv-dtype", metavar="TYPE", show_default=False, help="How the cache is stored: bf16, fp8 …"),
 ]
-GroupBy = Annotated[Grouping, typer.Option("--group-by", metavar="WHAT", help="A row for each name, shape or site.")]
+GroupBy = Annotated[_Grouping, typer.Option("--group-by", metavar="WHAT", help="A row for each name, shape or site.")]
 FullNames = Annotated[bool, typer.Option("--full-names", help="Print kernel names whole.")]
 Gains = Annotated[bool, typer.Option("--gains", help="Work out what removing each kernel would save a step.")]
 
@@ -96,7 +96,7 @@ def kernels(
     peak_gbps: PeakGbps = None,
     peak_tflops: PeakTflops = None,
     machine: MachineFile = None,
-    group_by: GroupBy = Grouping.NAME,
+    group_by: GroupBy = _Grouping.NAME,
     full_names: FullNames = False,
     gains: Gains = False,
     wall_ms: opt.WallMs = None,

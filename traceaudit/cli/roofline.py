@@ -5,60 +5,10 @@ from typing import Annotated
 import typer
 
 from traceaudit.cli import options as opt
+from traceaudit.cli import workload_options as run
 
 __all__ = ["roofline"]
 
-Model = Annotated[
-    str | None,
-    typer.Option("--model", metavar="MODEL", show_default=False, help="config.json, its folder, or a packaged model."),
-]
-Gpu = Annotated[
-    str | None, typer.Option("--gpu", metavar="NAME", show_default=False, help="Device, as the runtime names it.")
-]
-Batch = Annotated[
-    int | None,
-    typer.Option(
-        "--batch", metavar="B", show_default=False, help="Requests that run in the step, by the server's log."
-    ),
-]
-Context = Annotated[
-    str | None,
-    typer.Option(
-        "--context",
-        metavar="C",
-        show_default=False,
-        help="Tokens in the cache of a request, or one number each: 512,768.",
-    ),
-]
-Tp = Annotated[int, typer.Option("--tp", metavar="N", help="Tensor-parallel ranks.")]
-Ep = Annotated[int, typer.Option("--ep", metavar="N", help="Ranks over which experts are spread.")]
-Dp = Annotated[int, typer.Option("--dp", metavar="N", help="Engines, each with a batch of its own.")]
-Pp = Annotated[int, typer.Option("--pp", metavar="N", help="Pipeline stages.")]
-WeightsDtype = Annotated[
-    str | None,
-    typer.Option(
-        "--weights-dtype",
-        metavar="FORMAT",
-        show_default=False,
-        help="How weights are stored: fp8, or experts=mxfp4,head=bf16.",
-    ),
-]
-KvDtype = Annotated[
-    str | None,
-    typer.Option("--kv-dtype", metavar="TYPE", show_default=False, help="How the cache is stored: bf16, fp8 …"),
-]
-DraftTokens = Annotated[
-    int, typer.Option("--draft-tokens", metavar="N", help="Drafted tokens that a request verifies in the step.")
-]
-Checkpoint = Annotated[
-    str | None,
-    typer.Option(
-        "--checkpoint",
-        metavar="DIR",
-        show_default=False,
-        help="Folder of safetensors files, for the exact bytes of each part.",
-    ),
-]
 PeakGbps = Annotated[
     str | None,
     typer.Option("--peak-gbps", metavar="N", show_default=False, help="Memory bandwidth in GB/s, before the table's."),
@@ -66,6 +16,15 @@ PeakGbps = Annotated[
 PeakTflops = Annotated[
     str | None,
     typer.Option("--peak-tflops", metavar="N", show_default=False, help="Compute peak in TFLOP/s, before the table's."),
+]
+Trace = Annotated[
+    str | None,
+    typer.Option(
+        "--trace",
+        metavar="PATH",
+        show_default=False,
+        help="Trace of the step: the way from the floor to it, term by term. It may also name device and batch.",
+    ),
 ]
 Params = Annotated[
     str | None,
@@ -80,18 +39,18 @@ Bits = Annotated[
 
 def roofline(
     *,
-    model: Model = None,
-    gpu: Gpu = None,
-    batch: Batch = None,
-    context: Context = None,
-    tp: Tp = 1,
-    ep: Ep = 1,
-    dp: Dp = 1,
-    pp: Pp = 1,
-    weights_dtype: WeightsDtype = None,
-    kv_dtype: KvDtype = None,
-    draft_tokens: DraftTokens = 0,
-    checkpoint: Checkpoint = None,
+    model: run.Model = None,
+    gpu: run.Gpu = None,
+    batch: run.Batch = None,
+    context: run.Context = None,
+    tp: run.Tp = 1,
+    ep: run.Ep = 1,
+    dp: run.Dp = 1,
+    pp: run.Pp = 1,
+    weights_dtype: run.WeightsDtype = None,
+    kv_dtype: run.KvDtype = None,
+    draft_tokens: run.DraftTokens = 0,
+    checkpoint: run.Checkpoint = None,
     params: Params = None,
     bits: Bits = None,
     peak_gbps: PeakGbps = None,
@@ -100,6 +59,9 @@ def roofline(
     tokens_per_second: opt.TokensPerSecond = None,
     concurrency: opt.Concurrency = None,
     accept_length: opt.AcceptLength = None,
+    trace: Trace = None,
+    rank: opt.Rank = None,
+    device: opt.Device = None,
     format_: opt.FormatOption = None,
     output: opt.OutputFile = None,
     quiet: opt.Quiet = False,
@@ -108,7 +70,9 @@ def roofline(
     """Give the least time for a decode step, from the model's configuration, the batch and the GPU."""
     from traceaudit import audit
     from traceaudit.cli.output import Output, deliver
-    from traceaudit.config.floor import RooflineFlags, roofline_request
+    from traceaudit.config.floor import roofline_request
+    from traceaudit.config.workload import RooflineFlags
+    from traceaudit.errors import UsageError
 
     out = Output.of("roofline", format_, output, strict=False, quiet=quiet)
     flags = RooflineFlags(
@@ -133,5 +97,14 @@ def roofline(
         concurrency=concurrency,
         accept_length=accept_length,
     )
+    if trace is not None:
+        from traceaudit.config import SelectionFlags
+        from traceaudit.config.onepage import traced_floor_request
+
+        traced = traced_floor_request(flags, SelectionFlags(rank, device, None))
+        deliver(lambda progress: audit.traced_floor(trace, traced, progress=progress), out)
+        return
+    if rank is not None or device is not None:
+        raise UsageError("--rank and --device choose from a trace", hint="add --trace PATH")
     request = roofline_request(flags)
     deliver(lambda _: audit.roofline(request), out)

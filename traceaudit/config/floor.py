@@ -5,38 +5,13 @@ from dataclasses import dataclass
 from traceaudit.analyses.roofline import Measurement, Napkin
 from traceaudit.config.common import WallFlags, wall_of
 from traceaudit.config.running import cached_tokens, kv_dtype, positive_amount
+from traceaudit.config.workload import RooflineFlags
 from traceaudit.errors import UsageError
 from traceaudit.model.hardware import Peaks, lookup
 from traceaudit.model.llm.workload import Parallelism, Workload
 from traceaudit.model.results.roofline import Reading
 
 __all__ = ["RooflineFlags", "RooflineRequest", "roofline_request"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RooflineFlags:
-    """What the user typed; None where not given."""
-
-    model: str | None = None
-    gpu: str | None = None
-    batch: int | None = None
-    context: str | None = None
-    tp: int = 1
-    ep: int = 1
-    dp: int = 1
-    pp: int = 1
-    weights_dtype: str | None = None
-    kv_dtype: str | None = None
-    draft_tokens: int = 0
-    checkpoint: str | None = None
-    params: str | None = None
-    bits: str | None = None
-    peak_gbps: str | None = None
-    peak_tflops: str | None = None
-    wall_ms: str | None = None
-    tokens_per_second: str | None = None
-    concurrency: int | None = None
-    accept_length: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ from traceaudit.config.common import SelectionFlags, StepFlags, WallFlags, recon
 from traceaudit.config.floor import RooflineFlags, roofline_request
 from traceaudit.errors import UsageError
 from traceaudit.model.options import ReconcileOptions
-from traceaudit.model.results import Wall
 
-__all__ = ["OnePageRequest", "onepage_request"]
+__all__ = ["OnePageRequest", "onepage_request", "traced_floor_request"]
 
 NO_MODEL = RooflineFlags()
 ANY_PEAK = "1"
@@ -49,8 +48,8 @@ def onepage_request(
     scheduler: str | None,
     server_logs: tuple[str, ...],
     floor: RooflineFlags,
-) -> OnePageRequest | None:
-    """Check the flags against each other; None where neither a log nor a model is given.
+) -> OnePageRequest:
+    """Check the flags against each other.
 
     With a server's log, a rate needs no concurrency.
 
@@ -64,8 +63,6 @@ def onepage_request(
     has_model = floor.model is not None or floor.checkpoint is not None
     if not has_model:
         _refuse_without_model(floor)
-        if not server_logs:
-            return None
     else:
         _check(floor)
     rate_alone = bool(server_logs) and wall.tokens_per_second is not None and wall.concurrency is None
@@ -116,3 +113,27 @@ def _client(wall: WallFlags) -> tuple[float | None, int | None, float | None]:
     offered = result.max_concurrency or result.batch
     requests = wall.concurrency or (None if offered is None else round(offered))
     return result.output_throughput, requests, result.accept_length
+
+
+def traced_floor_request(floor: RooflineFlags, selection: SelectionFlags) -> OnePageRequest:
+    """Check the flags of `roofline` with a trace, which may name the device and the batch.
+
+    Raises
+    ------
+    UsageError
+        If there is no model, or the flags make no sense in any case.
+    """
+    if floor.params is not None or floor.bits is not None:
+        raise UsageError("--trace needs --model: the napkin form has no parts")
+    wall = WallFlags(
+        wall_ms=floor.wall_ms,
+        tokens_per_second=floor.tokens_per_second,
+        concurrency=floor.concurrency or (floor.batch if floor.tokens_per_second is not None else None),
+        accept_length=floor.accept_length if floor.tokens_per_second is not None else None,
+    )
+    kept = replace(floor, wall_ms=None, tokens_per_second=None, concurrency=None, accept_length=None)
+    if kept.model is None and kept.checkpoint is None:
+        raise UsageError("no model", hint="--model config.json, or a packaged model's name")
+    return onepage_request(
+        wall=wall, steps=StepFlags(), selection=selection, scheduler=None, server_logs=(), floor=kept
+    )

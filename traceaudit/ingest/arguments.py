@@ -11,6 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from traceaudit.ingest.decode import Row
 
 __all__ = [
+    "UNKNOWN_STREAM",
     "ApiArgs",
     "DeviceArgs",
     "SyncArgs",
@@ -25,6 +26,9 @@ __all__ = [
 ]
 
 _T = TypeVar("_T", bound=Struct)
+UNKNOWN_STREAM = -1
+"""Stands for the queue of an op where the writer names none: ops that share it need not be in order."""
+
 _INT64_BITS = 64
 _LINE_END = b"\n"
 

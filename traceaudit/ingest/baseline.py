@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from traceaudit.errors import ConfigError
+from traceaudit.model.budget import ACCOUNTS
 from traceaudit.model.runs import RunSummary, Side
 
 __all__ = ["FORMAT", "baseline_text", "read_baseline"]
@@ -31,9 +32,14 @@ class _Document(msgspec.Struct):
 
 def baseline_text(side: Side, name: str) -> str:
     """Write a side as a baseline; of paths it keeps the files' names only."""
-    runs = tuple(replace(run, source=Path(run.source).name) for run in side.runs)
-    document = _Document(FORMAT, VERSION, name, runs)
+    runs = tuple(replace(run, source=_named(run.source)) for run in side.runs)
+    document = _Document(FORMAT, VERSION, _named(name), runs)
     return msgspec.json.format(msgspec.json.encode(document), indent=0).decode() + "\n"
+
+
+def _named(path: str) -> str:
+    """Return a file's name as text that JSON can hold."""
+    return Path(path).name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def read_baseline(path: str) -> Side:
@@ -85,5 +91,6 @@ def _problems(runs: tuple[RunSummary, ...]) -> Iterator[str]:
             yield f"the sequence of run {number} names a kernel that is not there"
         if not all(math.isfinite(value) and value >= 0 for kernel in run.kernels for value in kernel.step_ns):
             yield f"run {number} has times below 0"
-        if set(run.accounts) != set(runs[0].accounts):
-            yield f"run {number} has other accounts than the first"
+        missing = sorted(set(ACCOUNTS) - set(run.accounts))
+        if missing:
+            yield f"run {number} lacks the account {missing[0]}"

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from msgspec import Raw, Struct, json
 
-from traceaudit.ingest.arguments import as_int
+from traceaudit.ingest.arguments import UNKNOWN_STREAM, as_int
 from traceaudit.ingest.categories import Part, Role
 from traceaudit.ingest.decode import Row
+from traceaudit.ingest.pairs import as_us
 from traceaudit.ingest.times import MISSING, Scalar, to_ns
 from traceaudit.model.schema import HostCategory, OpType
 
@@ -84,7 +85,8 @@ class Catless:
             stream = _STREAM_ID.search(args)
             description = _DESCRIPTION.search(args)
             # A copy, because arguments keep the text of their whole block alive.
-            bare = Row(ph="X", name=row.name, pid=row.pid, tid=row.tid, ts=row.ts, dur=row.dur)
+            ts, dur = _convertible(row.ts, start), _convertible(row.dur, length)
+            bare = Row(ph="X", name=row.name, pid=row.pid, tid=row.tid, ts=ts, dur=dur)
             self._rows.append(
                 _Kept(
                     bare,
@@ -196,6 +198,9 @@ def _device_role(kept: _Kept) -> Role:
 
 def _with_args(kept: _Kept) -> Row:
     args = {"correlation": kept.link}
+    if kept.row.pid in _LEGACY_DEVICES:
+        # Their thread is the device; streams were not recorded.
+        args |= {"device": as_int(kept.row.tid) or 0, "stream": UNKNOWN_STREAM}
     if kept.stream is not None:
         args["stream"] = kept.stream
     kept.row.args = Raw(json.encode(args))
@@ -204,6 +209,11 @@ def _with_args(kept: _Kept) -> Row:
 
 def _place(row: Row) -> _Place:
     return str(row.pid), str(row.tid)
+
+
+def _convertible(value: Scalar, ns: int) -> Scalar:
+    """Return a time so that it can be converted again without the text of its row, which large decimals need."""
+    return as_us(ns) if isinstance(value, float) else value
 
 
 def _ns(value: Scalar) -> int:

@@ -1,7 +1,7 @@
 """From blocks of rows to pieces of columns: sorted into parts by category, names coded, times exact."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, cast
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from traceaudit.errors import TraceFormatError
 from traceaudit.ingest.arguments import (
+    UNKNOWN_STREAM,
     DeviceArgs,
     api_args,
     as_int,
@@ -36,7 +37,6 @@ _UNSIGNED_MINUS_ONE = (2**32 - 1, 2**64 - 1)
 
 _NAME = attrgetter("name")
 _PROCESS = attrgetter("pid")
-_THREAD = attrgetter("pid", "tid")
 _PHASE = attrgetter("ph")
 
 
@@ -135,11 +135,12 @@ class Collector:
             buckets[row.cat].append(row)
         self.events += len(block.rows) + block.dropped
         self.dropped += block.dropped
-        halves = 0
+        has_halves = False
         for category, rows in buckets.items():
-            halves += self._count(category, rows)
-            self._add_bucket(category, rows, block)
-        if halves:
+            phases = self._count(category, rows)
+            has_halves |= "B" in phases or "E" in phases
+            self._add_bucket(category, rows, block, all_complete=phases.get("X") == len(rows))
+        if has_halves:
             self._pairs.add(block)
         if len(self.names) > self._limits.max_names or self.events > self._limits.max_events:
             what, limit = ("names", "max_names") if self.events <= self._limits.max_events else ("events", "max_events")
@@ -152,7 +153,7 @@ class Collector:
         decimals = self.decimals | self._pairs.decimals
         pairs = Block(self._pairs.rows(), b"[]")
         for category, rows in _by_category(pairs.rows):
-            self._add_bucket(category, rows, pairs)
+            self._add_bucket(category, rows, pairs, all_complete=True)
         self.dropped += self._pairs.unmatched
         self.decimals = decimals
         self._linked_by_flows = True
@@ -160,24 +161,26 @@ class Collector:
             self._add_rows(role, rows, Block(rows, b"[]"))
         self.features |= self.catless.features
 
-    def _count(self, category: str | None, rows: Sequence[Row]) -> int:
-        """Count rows by category and phase; return how many are a begin or an end."""
-        phases = Counter(map(_PHASE, rows))
-        for phase, count in phases.items():
+    def _count(self, category: str | None, rows: Sequence[Row]) -> Mapping[str, int]:
+        """Count the rows of a category by phase."""
+        phases = list(map(_PHASE, rows))
+        first = phases[0]
+        alike = phases.count(first)
+        counts: Mapping[str, int] = {first: alike} if alike == len(phases) else Counter(phases)
+        for phase, count in counts.items():
             self.categories[category or "", phase] += count
-        return phases["B"] + phases["E"]
+        return counts
 
-    def _add_bucket(self, category: str | None, rows: list[Row], block: Block) -> None:
+    def _add_bucket(self, category: str | None, rows: list[Row], block: Block, *, all_complete: bool) -> None:
         role = self._roles.get(category)
         if role is None:
             role = self._roles[category] = role_of_category(category)
         if role.part is Part.FLOW:
             self.catless.add_flows(rows)
-            return
-        if category is None:
+        elif category is None:
             self._add_uncategorised(rows, block)
         elif role.part is not Part.NONE:
-            complete = [row for row in rows if row.ph == "X"]
+            complete = rows if all_complete else [row for row in rows if row.ph == "X"]
             if complete:
                 self._add_rows(role, complete, block)
 
@@ -193,6 +196,8 @@ class Collector:
         if role.value == HostCategory.ANNOTATION and role.part is Part.HOST:
             # 1.8 to 1.10 draw annotations on device tracks under the same category.
             rows = [row for row in rows if not (isinstance(row.tid, str) and row.tid.endswith(" user"))]
+            if not rows:
+                return
         start, end = self._times(rows, block)
         match role.part:
             case Part.DEVICE:
@@ -220,6 +225,14 @@ class Collector:
     def _name_codes(self, rows: Sequence[Row]) -> npt.NDArray[np.int32]:
         return _coded(self.names, map(_NAME, rows), len(rows))
 
+    def _thread_codes(self, rows: Sequence[Row]) -> npt.NDArray[np.int32]:
+        threads = [row.tid for row in rows]
+        processes = [row.pid for row in rows]
+        # Mostly all rows of a block and a category are of one thread, and a pair of numbers costs more to look up.
+        if threads.count(threads[0]) == len(rows) == processes.count(processes[0]):
+            return np.full(len(rows), self.threads[processes[0], threads[0]], dtype=np.int32)
+        return _coded(self.threads, zip(processes, threads, strict=True), len(rows))
+
     def _process_codes(self, rows: Sequence[Row]) -> npt.NDArray[np.int32]:
         return _coded(self.processes, map(_PROCESS, rows), len(rows))
 
@@ -240,7 +253,7 @@ class Collector:
             end=end,
             name=self._name_codes(rows),
             category=np.full(size, category, dtype=np.int8),
-            thread=_coded(self.threads, map(_THREAD, rows), size),
+            thread=self._thread_codes(rows),
             correlation=correlation,
             detail=detail,
         )
@@ -302,7 +315,7 @@ class Collector:
             if number is not None:
                 return number
         # Streams without numbers still are queues of their own.
-        return -2 - self.names[str(row.tid)] if row.tid is not None else -1
+        return -2 - self.names[str(row.tid)] if row.tid is not None else UNKNOWN_STREAM
 
     def _collective(self, args: DeviceArgs) -> int:
         # 2.2 and 2.3 wrote the same numbers under names that say "size"; they count elements too.

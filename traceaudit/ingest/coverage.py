@@ -139,12 +139,8 @@ def _judge(
     severity = by_share(int(length[lacking[~head]].sum()), total)
     if not head.any():
         return severity, "", "calls that the profiler does not record, or lost rows: the cause of their idle is unknown"
-    return (
-        severity,
-        f"; {int(head.sum())} of them ({in_ms(queued)}) come before every launched op of their queue: queued before the "
-        "capture began, so no step counts them as its own",
-        "begin the capture after a synchronisation",
-    )
+    why = f"; {int(head.sum())} of them ({in_ms(queued)}) come before every launched op of their queue: queued before "
+    return severity, f"{why}the capture began, so no step counts them", "begin the capture after a synchronisation"
 
 
 def _before_all_launched(ops: DeviceOps) -> npt.NDArray[np.bool_]:

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from traceaudit.ingest.arguments import UNKNOWN_STREAM
 from traceaudit.ingest.severity import by_share, examples_of, in_ms, percent
 from traceaudit.model.findings import Finding
 from traceaudit.model.schema import I64, DeviceOps
@@ -36,6 +37,7 @@ def clip_damaged(
     if len(ops) < 2:  # noqa: PLR2004  (one op overruns nothing)
         return ops, []
     next_start, contains = _followers(ops)
+    contains &= ops.stream != UNKNOWN_STREAM
     if not contains.any():
         return ops, []
     believable = int(ops.end_ns[~contains].max(initial=0))

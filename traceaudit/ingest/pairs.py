@@ -8,7 +8,7 @@ from traceaudit.ingest.decode import Block, Row
 from traceaudit.ingest.times import MISSING, to_ns
 from traceaudit.units import NS_PER_US
 
-__all__ = ["Pairs"]
+__all__ = ["Pairs", "as_us"]
 
 
 class Pairs:
@@ -67,12 +67,19 @@ def _joined(first: Row, begin: int, end: int, last: Row) -> Row:
         name=first.name or last.name,
         pid=first.pid,
         tid=first.tid,
-        ts=_as_us(begin),
-        dur=_as_us(end - begin),
+        ts=as_us(begin),
+        dur=as_us(end - begin),
         args=first.args,
     )
 
 
-def _as_us(ns: int) -> str:
+def as_us(ns: int) -> str:
+    """Return a time as a writer puts it.
+
+    Examples
+    --------
+    >>> as_us(-1_500), as_us(1_767_225_600_000_000_123)
+    ('-1.500', '1767225600000000.123')
+    """
     sign = "-" if ns < 0 else ""
     return f"{sign}{abs(ns) // NS_PER_US}.{abs(ns) % NS_PER_US:03d}"

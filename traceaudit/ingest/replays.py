@@ -128,9 +128,7 @@ def _by_graph(replays: list[_Replay]) -> Iterator[list[_Replay]]:
     yield from groups.values()
 
 
-def _by_place(
-    replays: list[_Replay], host: HostRows, names: Sequence[str]
-) -> Iterator[tuple[list[_Replay], _Content]]:
+def _by_place(replays: list[_Replay], host: HostRows, names: Sequence[str]) -> Iterator[tuple[list[_Replay], _Content]]:
     """Yield replays without an id that are siblings by their place, and the content that they should have."""
     if not any(replay.ops for replay in replays):
         return

@@ -17,10 +17,8 @@ replays one damaged replay leaves half of the pairs at the right period."""
 MAX_PERIOD = 512
 
 
-def places_in_steps(
-    rows: npt.NDArray[np.int64], host: HostRows, names: Sequence[str]
-) -> npt.NDArray[np.int64] | None:
-    """Number the launches by their place in a step: text of the marker, launches in the step, position among them.
+def places_in_steps(rows: npt.NDArray[np.int64], host: HostRows, names: Sequence[str]) -> npt.NDArray[np.int64] | None:
+    """Return a number for the place of each launch in its step: text of the marker, launches in the step, position among them.
 
     -1 before the first marker. None if fewer than two steps hold a launch.
     """

@@ -224,4 +224,4 @@ def _rounded_up(time_ns: float) -> float:
     if time_ns <= 0:
         return 0.0
     unit = 10.0 ** (math.floor(math.log10(time_ns)) - 2)
-    return math.ceil(time_ns / unit) * unit
+    return math.ceil(round(time_ns / unit, 6)) * unit

@@ -4,12 +4,12 @@ A summary is small (tens of kB), is all that a baseline keeps, and holds no path
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from traceaudit.model.findings import Verdict
 from traceaudit.model.launchshape import LaunchShape
 
-__all__ = ["GraphMode", "KernelKey", "KernelSamples", "RunFacts", "RunSummary", "Side"]
+__all__ = ["GraphMode", "KernelKey", "KernelSamples", "RunFacts", "RunSummary", "Side", "same_recordings"]
 
 KernelKey = tuple[str, int]
 """Identity of a kernel and class of its launch shape; see `traceaudit.model.identity`."""
@@ -136,6 +136,11 @@ class Side:
     def of(cls, label: str, runs: tuple[RunSummary, ...]) -> "Side":
         """Sort the runs by content."""
         return cls(label, tuple(sorted(runs, key=_content)))
+
+
+def same_recordings(base: Side, head: Side) -> bool:
+    """Tell whether two sides hold the very same recordings, whatever their files are called."""
+    return [replace(run, source="") for run in base.runs] == [replace(run, source="") for run in head.runs]
 
 
 def _content(run: RunSummary) -> tuple[object, ...]:

@@ -119,10 +119,15 @@ def _keys(view: DeviceView, rows: I64) -> tuple[tuple[KernelKey, ...], I64]:
     pairs, inverse = np.unique(np.stack((ops.name[rows], size), axis=1), axis=0, return_inverse=True)
     numbers: dict[KernelKey, int] = {}
     codes = [
-        numbers.setdefault((identity_of(names[name]), shape_class(blocks)), len(numbers))
+        numbers.setdefault((identity_of(_clean(names[name])), shape_class(blocks)), len(numbers))
         for name, blocks in pairs.tolist()
     ]
     return tuple(numbers), np.array(codes, np.int64)[inverse.reshape(-1)] if len(rows) else np.empty(0, np.int64)
+
+
+def _clean(text: str) -> str:
+    """Return text that a file can hold: damaged traces leave halves of characters in names."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _kernels(view: DeviceView, picked: _Picked, steps: int, divisor: int) -> tuple[KernelSamples, ...]:
@@ -150,7 +155,7 @@ def _kernels(view: DeviceView, picked: _Picked, steps: int, divisor: int) -> tup
 def _usual_name(view: DeviceView, rows: I64, duration: I64) -> str:
     codes, inverse = np.unique(view.ops.name[rows], return_inverse=True)
     time: list[float] = np.bincount(inverse, weights=duration).tolist()
-    names = [view.trace.names[code] for code in codes.tolist()]
+    names = [_clean(view.trace.names[code]) for code in codes.tolist()]
     name: str
     _, name = max(zip(time, names, strict=True))
     return name
@@ -205,7 +210,7 @@ def _facts(view: DeviceView, items: Sequence[StepItem], picked: _Picked, kernels
     labelled = max(batches, key=lambda batch: (batches[batch], batch)) if batches else None
     kind = items[0].kind
     return RunFacts(
-        device=view.name,
+        device=None if view.name is None else _clean(view.name),
         capability=(info.compute_major, info.compute_minor)
         if info is not None and info.compute_major is not None and info.compute_minor is not None
         else None,
@@ -215,7 +220,7 @@ def _facts(view: DeviceView, items: Sequence[StepItem], picked: _Picked, kernels
         context=wall.context if wall is not None else None,
         graph_mode=_graph_mode(view, picked.rows),
         step_kind=None if kind is StepKind.UNKNOWN else str(kind),
-        versions=dict(trace.source.versions),
+        versions={_clean(key): _clean(value) for key, value in trace.source.versions.items()},
     )
 
 
@@ -237,15 +242,14 @@ def _dtype(kernels: Sequence[KernelSamples]) -> str | None:
 def _graph_mode(view: DeviceView, rows: I64) -> GraphMode | None:
     ops, host, names = view.ops, view.trace.host, view.trace.names
     launch = ops.launch[rows]
-    known = launch >= 0
-    if not known.any() and not (ops.graph[rows] >= 0).any():
+    by_graph, known = ops.graph[rows] > 0, launch >= 0
+    if not (by_graph | known).any():
         return None
     graphs: Mapping[int, bool] = {
         code: apis.is_graph_launch(names[code]) for code in np.unique(host.name[launch[known]]).tolist()
     }
-    by_graph = ops.graph[rows] > 0
     by_graph[known] |= np.array([graphs[code] for code in host.name[launch[known]].tolist()], np.bool_)
-    share = float(by_graph.mean())
+    share = float(by_graph[by_graph | known].mean())
     if share >= MOSTLY:
         return "graph"
     return "eager" if share <= 1 - MOSTLY else "mixed"

@@ -95,6 +95,8 @@ class Sample:
         Requests that wait for cache space or for their cache to arrive (prefill and decode on separate servers).
     cache_frac
         Share of the KV cache in use, of the fullest pool.
+    cache_tokens
+        Slots of the KV cache that requests hold: the sum of their contexts, rounded up to pages.
     tokens_per_second
         Tokens generated per second since the previous line.
     accept_length
@@ -131,6 +133,7 @@ class Sample:
     queue: int | None = None
     transfer: int | None = None
     cache_frac: float | None = None
+    cache_tokens: int | None = None
     tokens_per_second: float | None = None
     accept_length: float | None = None
     graph: bool | None = None

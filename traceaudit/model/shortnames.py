@@ -8,6 +8,7 @@ from traceaudit.model.kinds import function_of
 __all__ = ["core_of", "shortened"]
 
 _NOISE = ("at::native::", "anonymous::", "cutlass::", "std::", "c10::", "cub::", "thrust::", "cudnn::", "cublasLt::")
+_COPIES = ("Memcpy ", "Memset ")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
 _GENERIC = re.compile(r"elementwise_kernel|reduce_kernel|device_kernel|Kernel2|CatArray|DeviceRadixSort|DeviceScan")
 _TENSOR = re.compile(
@@ -58,6 +59,8 @@ def core_of(name: str) -> str | None:
 
 
 def _short(name: str) -> str:
+    if name.startswith(_COPIES):
+        return name
     function = function_of(name)
     for noise in _NOISE:
         function = function.replace(noise, "")

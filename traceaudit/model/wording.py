@@ -1,8 +1,8 @@
 """Words for the messages of findings: counts and times inside sentences."""
 
-from traceaudit.units import NS_PER_MS
+from traceaudit.units import NS_PER_MS, NS_PER_US
 
-__all__ = ["counted", "milliseconds"]
+__all__ = ["brief", "counted", "milliseconds"]
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -25,3 +25,17 @@ def milliseconds(time_ns: float) -> str:
     '1.235 ms'
     """
     return f"{time_ns / NS_PER_MS:.3f} ms"
+
+
+def brief(time_ns: float) -> str:
+    """Return a time in ms or µs with three digits.
+
+    Examples
+    --------
+    >>> brief(285_714_286), brief(2_966_000), brief(2_390), brief(1_234_500_000)
+    ('286 ms', '2.97 ms', '2.39 µs', '1,234 ms')
+    """
+    time_ms = time_ns / NS_PER_MS
+    if time_ms < 0.1:  # noqa: PLR2004
+        return f"{time_ns / NS_PER_US:.3g} µs"
+    return f"{time_ms:,.0f} ms" if time_ms >= 100 else f"{time_ms:.3g} ms"  # noqa: PLR2004

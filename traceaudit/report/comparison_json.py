@@ -39,6 +39,7 @@ def _document(command: str, result: "CheckResult") -> str:
         "comparable": comparison.comparable,
         "confidence": comparison.confidence,
         "tests": comparison.tests,
+        "same_recordings": comparison.same_recordings,
         "step": _measure(comparison.step),
         "measures": [_measure(measure) for measure in comparison.measures],
         "launches": {"base": comparison.launches_base, "head": comparison.launches_head},

@@ -57,7 +57,7 @@ def _comment(command: str, result: "CheckResult") -> str:
         messages = unsettled(result, outcome)
         lines += [f"- **{outcome}**: {escape(message)}" for message in messages[:MOST_RULINGS]]
         if len(messages) > MOST_RULINGS:
-            lines.append(f"- {count_text(len(messages) - MOST_RULINGS, 'more')}".replace("mores", "more"))
+            lines.append(f"- … and {len(messages) - MOST_RULINGS} more")
     lines += [
         f"- **{finding.code}** ({finding.severity}): {escape(finding.message)}"
         for finding in result.completeness.findings

@@ -92,6 +92,8 @@ def rows_that_matter(check: "CheckResult", most: int) -> tuple[list[Row], int]:
 def notes(check: "CheckResult") -> tuple[str, ...]:
     """Say what a reader must know to weigh the verdict."""
     result = check.diff
+    if result.same_recordings:
+        return ("Both sides are the very same recordings: this says nothing of any change.",)
     found = []
     single = [name for name, side in (("base", result.base), ("head", result.head)) if side.runs == 1]
     if len(single) == 2:  # noqa: PLR2004  (both sides)
@@ -167,6 +169,4 @@ def _group_row(group: "GroupDiff") -> Row:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    if not names:
-        return "nothing"
     return f"{names[0]} + {len(names) - 1} more" if len(names) > 1 else names[0]

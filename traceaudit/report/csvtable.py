@@ -10,7 +10,7 @@ from traceaudit.report.format import plain
 from traceaudit.report.registry import PLAIN_PAGE, Page
 
 if TYPE_CHECKING:
-    from traceaudit.model.results import KernelReport, Reconciliation
+    from traceaudit.model.results import KernelReport, KernelRow, Reconciliation
 
 __all__ = ["Cell", "csv_table", "kernels", "reconcile"]
 
@@ -51,6 +51,36 @@ KERNEL_COLUMNS = (
     "block",
     "blocks_per_sm",
     "flags",
+    "short_name",
+    "op",
+    "site",
+    "role",
+    "launches_per_step",
+    "per_step_ns",
+    "share_of_busy_frac",
+    "share_of_wall_frac",
+    "p99_ns",
+    "waves",
+    "idle_slots_frac",
+    "registers",
+    "shared_mem_bytes",
+    "core",
+    "moved_bytes",
+    "bytes_source",
+    "bytes_assumption",
+    "covered_launches",
+    "achieved_gbps",
+    "peak_frac",
+    "memory_level",
+    "flop",
+    "achieved_tflops",
+    "compute_peak_frac",
+    "flop_per_byte",
+    "sol_ns",
+    "sol_frac",
+    "bound",
+    "bound_rule",
+    "save_ns",
 )
 
 
@@ -104,10 +134,47 @@ def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:  # noqa: AR
                 _shape(row.block),
                 row.blocks_per_sm,
                 " ".join(row.flags),
+                *_rates(row),
             )
             for device in result.devices
             for row in device.kernels
         ),
+    )
+
+
+def _rates(row: "KernelRow") -> tuple[Cell, ...]:
+    rates, fill = row.rates, row.fill
+    return (
+        row.shown_name,
+        row.op,
+        row.site,
+        row.role,
+        row.launches_per_step,
+        row.per_step_ns,
+        row.share_of_busy_frac,
+        row.share_of_wall_frac,
+        row.p99_ns,
+        fill.waves,
+        fill.idle_slots_frac,
+        fill.registers,
+        fill.shared_mem_bytes,
+        fill.core,
+        rates.moved_bytes,
+        rates.bytes_source,
+        rates.assumption or None,
+        rates.covered_launches,
+        rates.achieved_gbps,
+        rates.peak_frac,
+        None if rates.memory_level is None else str(rates.memory_level),
+        rates.flop,
+        rates.achieved_tflops,
+        rates.compute_peak_frac,
+        rates.flop_per_byte,
+        rates.sol_ns,
+        rates.sol_frac,
+        None if row.bound is None else str(row.bound),
+        row.bound_rule or None,
+        row.save_ns,
     )
 
 

@@ -31,7 +31,16 @@ if TYPE_CHECKING:
     )
     from traceaudit.model.trace import TraceSource
 
-__all__ = ["SCHEMA_VERSION", "completeness_object", "inspect", "kernels", "reconcile", "trace_object"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "completeness_object",
+    "inspect",
+    "kernels",
+    "reconcile",
+    "reconcile_object",
+    "trace_object",
+    "written",
+]
 
 SCHEMA_VERSION = 1
 
@@ -40,17 +49,23 @@ Object = dict[str, object]
 
 def reconcile(result: "Reconciliation", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (every renderer takes a page)
     """Write a reconciliation."""
+    absent = dict.fromkeys(("step_time", "server", "floor", "kernels", "gain", "decision"))
+    return written({**reconcile_object(result), **absent})
+
+
+def reconcile_object(result: "Reconciliation") -> Object:
+    """Describe a reconciliation."""
     return _document("reconcile", result, [_device_audit(device) for device in result.devices])
 
 
 def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001
     """Write a kernel report."""
-    return _document("kernels", result, [_device_kernels(device) for device in result.devices])
+    return written(_document("kernels", result, [_device_kernels(device) for device in result.devices]))
 
 
 def inspect(result: "Inspection", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001
     """Write an inspection."""
-    return _document(
+    document = _document(
         "inspect",
         result,
         [_device_inventory(device) for device in result.devices],
@@ -58,12 +73,13 @@ def inspect(result: "Inspection", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG0
         world_size=result.world_size,
         coverage=[_coverage(row) for row in result.coverage],
     )
+    return written(document)
 
 
 def _document(
     command: str, result: "Reconciliation | KernelReport | Inspection", devices: list[Object], **more: object
-) -> str:
-    document: Object = {
+) -> Object:
+    return {
         "schema_version": SCHEMA_VERSION,
         "command": command,
         "trace": trace_object(result.path, result.sources),
@@ -71,6 +87,10 @@ def _document(
         **more,
         "devices": devices,
     }
+
+
+def written(document: Object) -> str:
+    """Write a document as text."""
     # ASCII only: names may hold lone surrogates, and control characters that a terminal would obey.
     return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 

@@ -1,8 +1,9 @@
 """Sentences and cells of a kernel report that several renderers share."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from traceaudit.report.format import percent, plain
+from traceaudit.report.format import percent
 
 if TYPE_CHECKING:
     from traceaudit.model.results.kernels import DeviceKernels, KernelRow
@@ -12,6 +13,7 @@ __all__ = [
     "ceiling_text",
     "coverage_text",
     "grid_text",
+    "marks_text",
     "name_text",
     "notes_of",
     "peak_text",
@@ -20,6 +22,12 @@ __all__ = [
 
 WHOLE = 100
 CACHE = "L2"
+MARK = "!"
+_MARKS = {
+    "underfilled_grid": "fewer blocks than multiprocessors",
+    "over_peak": "above the device's peak, which no cache explains: the bytes are wrong",
+    "cache_resident": "above memory bandwidth, out of cache",
+}
 
 
 def coverage_text(device: "DeviceKernels") -> str:
@@ -37,8 +45,8 @@ def ceiling_text(device: "DeviceKernels") -> str:
     ceilings = device.ceilings
     if ceilings.gbps is None:
         return f"no peak: {ceilings.missing}" if ceilings.missing else "no peak given"
-    doubt = ", uncertain" if ceilings.uncertain else ""
-    return f"peak {ceilings.gbps:,.0f} GB/s ({ceilings.gbps_source}{doubt})"
+    source = (ceilings.gbps_source or "").partition(": ")[0]  # behind it stands where the table has it from
+    return f"peak {ceilings.gbps:,.0f} GB/s ({source}{', uncertain' if ceilings.uncertain else ''})"
 
 
 def notes_of(device: "DeviceKernels") -> tuple[str, ...]:
@@ -67,7 +75,7 @@ def peak_text(row: "KernelRow") -> str:
     share = row.rates.peak_frac
     if share is None:
         return "-"
-    return f"{share * 100:.1f}%" + ("!" if "over_peak" in row.flags else "")
+    return f"{share * 100:.1f}%" + (MARK if {"over_peak", "cache_resident"} & set(row.flags) else "")
 
 
 def bound_text(row: "KernelRow") -> str:
@@ -80,11 +88,20 @@ def bound_text(row: "KernelRow") -> str:
 
 def grid_text(row: "KernelRow") -> str:
     """Write a grid."""
-    return "-" if row.grid is None else "x".join(str(size) for size in row.grid)
+    if row.grid is None:
+        return "-"
+    return "x".join(str(size) for size in row.grid) + (MARK if "underfilled_grid" in row.flags else "")
 
 
-def name_text(row: "KernelRow", *, full: bool) -> str:
-    """Write a kernel's name with its role and flags."""
-    role = f" = {row.role}" if row.role else ""
-    flags = f" [{', '.join(row.flags)}]" if row.flags else ""
-    return plain(row.name if full else row.shown_name) + role + flags
+def marks_text(rows: "Sequence[KernelRow]") -> str:
+    """Say what the marks in a table mean, empty where there are none."""
+    flags = {flag for row in rows for flag in row.flags}
+    meant = [f"{code}, {text}" for code, text in _MARKS.items() if code in flags]
+    return f"{MARK} {'; '.join(meant)}" if meant else ""
+
+
+def name_text(row: "KernelRow") -> str:
+    """Write a kernel's role and short name, with the flags that no other cell shows."""
+    flags = [flag for flag in row.flags if flag not in _MARKS]
+    role = f"{row.role}: " if row.role else ""
+    return role + row.shown_name + (f" [{', '.join(flags)}]" if flags else "")

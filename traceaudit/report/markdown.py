@@ -6,6 +6,15 @@ from typing import TYPE_CHECKING
 
 from traceaudit.model.findings import Finding, Verdict
 from traceaudit.report.format import DOUBT, Scale, bytes_text, count_text, duration, percent, plain, scale_for
+from traceaudit.report.kernel_words import (
+    bound_text,
+    ceiling_text,
+    coverage_text,
+    grid_text,
+    notes_of,
+    peak_text,
+    rate_text,
+)
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.remarks import finding_notes, left_out, remarks, steps_text, totals_text, verdict_reason
 from traceaudit.report.waterfall import Role, Section, doubted, sections
@@ -220,26 +229,42 @@ def _kernels(device: "DeviceKernels", *, mark: str) -> list[str]:
     ]
     if not device.kernels:
         return lines
+    notes = (coverage_text(device), ceiling_text(device), *notes_of(device))
+    lines += [*(f"- {escape(note)}" for note in notes), ""]
     scale: Scale = scale_for(max(row.op_time_ns for row in device.kernels))
+    shown, rest = device.kernels[:MOST_KERNELS], device.kernels[MOST_KERNELS:]
     lines += markdown_table(
-        ("kernel", "kind", f"op time {scale.unit}", "share", "launches", "mean", "max", "grid", "flags"),
-        "llrrrrrll",
+        (
+            "kernel",
+            f"op time {scale.unit}",
+            "share",
+            "launches",
+            "mean",
+            "GB/s",
+            "peak",
+            "bound",
+            "grid",
+            "role",
+            "flags",
+        ),
+        "lrrrrrrlrll",
         (
             (
-                code(row.name),
-                row.kind,
+                code(row.shown_name),
                 scale.text(row.op_time_ns),
                 percent(row.share_of_op_time_frac, 1) + mark,
                 f"{row.launches:,}",
                 duration(row.mean_ns),
-                duration(row.max_ns),
-                "" if row.grid is None else "x".join(str(size) for size in row.grid),
+                rate_text(row),
+                peak_text(row),
+                bound_text(row) if row.kind == "compute" else row.kind,
+                grid_text(row),
+                escape(row.role or ""),
                 ", ".join(code(flag) for flag in row.flags),
             )
-            for row in device.kernels[:MOST_KERNELS]
+            for row in shown
         ),
     )
-    rest = device.kernels[MOST_KERNELS:]
     if rest:
         time = duration(sum(row.op_time_ns for row in rest))
         lines += [f"{count_text(len(rest), 'more kernel')} with {time} of op time in the CSV and JSON reports.", ""]

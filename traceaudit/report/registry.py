@@ -13,8 +13,10 @@ from traceaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from traceaudit.model.results import Inspection, KernelReport, Reconciliation
+    from traceaudit.model.results.calibration import Calibration
     from traceaudit.model.results.diff import CheckResult
     from traceaudit.model.results.gaps import GapReport
+    from traceaudit.model.results.onepage import OnePage
     from traceaudit.model.results.roofline import Roofline
     from traceaudit.model.results.serverlog import ServerReport
     from traceaudit.model.results.whatif import WhatIf
@@ -36,7 +38,8 @@ PLAIN_PAGE = Page()
 
 
 Result: TypeAlias = (
-    "Reconciliation | KernelReport | Inspection | GapReport | WhatIf | Roofline | ServerReport | CheckResult"
+    "Reconciliation | OnePage | KernelReport | Inspection | GapReport | WhatIf | Roofline | ServerReport | CheckResult"
+    " | Calibration"
 )
 Renderer = Callable[[Result, Page], str]
 
@@ -45,6 +48,10 @@ RENDERERS: dict[tuple[str, str], str] = {
     ("reconcile", "json"): "traceaudit.report.jsondoc",
     ("reconcile", "markdown"): "traceaudit.report.markdown",
     ("reconcile", "csv"): "traceaudit.report.csvtable",
+    ("onepage", "table"): "traceaudit.report.onepage_table",
+    ("onepage", "json"): "traceaudit.report.onepage_json",
+    ("onepage", "markdown"): "traceaudit.report.onepage_markdown",
+    ("onepage", "csv"): "traceaudit.report.csvtable",
     ("kernels", "table"): "traceaudit.report.terminal.kernels",
     ("kernels", "json"): "traceaudit.report.jsondoc",
     ("kernels", "markdown"): "traceaudit.report.markdown",
@@ -75,6 +82,8 @@ RENDERERS: dict[tuple[str, str], str] = {
     ("check", "markdown"): "traceaudit.report.comparison_markdown",
     ("check", "junit"): "traceaudit.report.comparison_junit",
     ("check", "github"): "traceaudit.report.comparison_github",
+    ("calibrate", "table"): "traceaudit.report.calibration",
+    ("calibrate", "json"): "traceaudit.report.calibration_json",
 }
 
 

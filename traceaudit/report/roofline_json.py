@@ -1,26 +1,29 @@
 """`roofline` as JSON, by the contract: bytes of one GPU and one step, integer nanoseconds, null for what is unknown."""
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from traceaudit.report.jsondoc import SCHEMA_VERSION
+from traceaudit.report.jsondoc import SCHEMA_VERSION, written
 from traceaudit.report.registry import PLAIN_PAGE, Page
 
 if TYPE_CHECKING:
+    from traceaudit.model.results.distance import Distance
     from traceaudit.model.results.roofline import Communication, ComponentBytes, Gap, Roofline
 
-__all__ = ["roofline"]
+__all__ = ["roofline", "roofline_object"]
 
 Object = dict[str, object]
 
 
 def roofline(result: "Roofline", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (every renderer takes a page)
     """Write a floor."""
+    return written({"schema_version": SCHEMA_VERSION, "command": "roofline", **roofline_object(result)})
+
+
+def roofline_object(result: "Roofline") -> Object:
+    """Describe a floor."""
     setting, gap = result.setting, result.gap
-    document: Object = {
-        "schema_version": SCHEMA_VERSION,
-        "command": "roofline",
+    return {
         "model": {
             "name": setting.model,
             "family": setting.family,
@@ -66,8 +69,8 @@ def roofline(result: "Roofline", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG00
         "gap_factor": None if gap is None else gap.factor,
         "gap": None if gap is None else _gap(gap),
         "tokens_per_second_at_floor": result.tokens_per_second_at_floor,
+        "distance": None if result.distance is None else _distance(result.distance),
     }
-    return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def _component(item: "ComponentBytes") -> Object:
@@ -88,6 +91,17 @@ def _communication(communication: "Communication") -> Object:
         "link_gbps": communication.link_gbps,
         "transfer_ns": communication.transfer_ns,
         "latency_ns": None if latency is None else {"low": latency[0], "high": latency[1]},
+    }
+
+
+def _distance(distance: "Distance") -> Object:
+    return {
+        "steps": distance.steps,
+        "measured_ns": distance.measured_ns,
+        "floor_ns": distance.floor_ns,
+        "from_wall": distance.from_wall,
+        "full_speed": distance.full_speed,
+        "parts": [asdict(part) for part in distance.parts],
     }
 
 

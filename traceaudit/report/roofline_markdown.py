@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from traceaudit.report.format import bytes_text, percent
+from traceaudit.report.distance_words import distance_rows
+from traceaudit.report.format import bytes_text, duration, percent
 from traceaudit.report.markdown import escape
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.roofline_words import (
@@ -38,6 +39,9 @@ def roofline(result: "Roofline", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG00
     ]
     if result.gap is not None:
         lines += [*(f"- {escape(text)}" for text in gap_texts(result.gap)), ""]
+    if result.distance is not None:
+        terms = [(name, *(duration(time) for time in times)) for name, *times in distance_rows(result.distance)]
+        lines += _table(("from the floor to the step", "took", "floor", "beyond"), "lrrr", terms)
     total = result.weight_bytes.expected + result.kv_bytes
     rows = (
         (

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from traceaudit.report.format import bytes_text, duration, factor, percent
+from traceaudit.report.distance_words import distance_notes, distance_rows
+from traceaudit.report.format import bytes_text, duration, factor, percent, scale_for
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.roofline_words import (
     compute_text,
@@ -14,6 +15,7 @@ from traceaudit.report.roofline_words import (
     size_text,
 )
 from traceaudit.report.terminal.canvas import Canvas, Column
+from traceaudit.report.terminal.verdict import add_verdict
 
 if TYPE_CHECKING:
     from traceaudit.model.results.roofline import Roofline
@@ -29,7 +31,10 @@ def roofline(result: "Roofline", page: Page = PLAIN_PAGE) -> str:
     canvas.line((f"{size_text(setting)}; {requests_text(setting)}; {ranks_text(setting)}", "dim"), indent=2)
     for line in setting.description:
         canvas.line((line, "dim"), indent=2)
+    if result.findings:
+        add_verdict(canvas, result.completeness)
     _floor(canvas, result)
+    _distance(canvas, result)
     _components(canvas, result)
     exchanged = exchange_text(result.communication)
     if exchanged:
@@ -53,6 +58,26 @@ def _floor(canvas: Canvas, result: "Roofline") -> None:
     canvas.heading("Measured", f"{duration(gap.measured.step_ns)} a step: {factor(gap.factor)} over the expected floor")
     for text in gap_texts(gap):
         canvas.paragraph((text, ""), indent=2, hang=2)
+
+
+def _distance(canvas: Canvas, result: "Roofline") -> None:
+    """Lay out the way from the floor to the step of a trace."""
+    distance = result.distance
+    if distance is None:
+        return
+    rows = distance_rows(distance)
+    scale = scale_for(max(row[1] for row in rows))
+    canvas.heading("From the floor to the step", f"{scale.unit} a step")
+    names = ("took", "floor", "beyond")
+    canvas.table(
+        [Column("term", flexible=True), *(Column(name, right=True) for name in names), Column("share", right=True)],
+        [
+            [name, scale.text(took), scale.text(floor), scale.text(beyond), percent(beyond, rows[-1][3])]
+            for name, took, floor, beyond in rows
+        ],
+    )
+    for text in distance_notes(distance):
+        canvas.paragraph((text, "dim"), indent=2, hang=2)
 
 
 def _components(canvas: Canvas, result: "Roofline") -> None:

@@ -1,8 +1,8 @@
 """The JSON contract of ``serverlog``; fields may be added, none renamed."""
 
-import json
 from typing import TYPE_CHECKING
 
+from traceaudit.report.jsondoc import SCHEMA_VERSION, written
 from traceaudit.report.registry import PLAIN_PAGE, Page
 
 if TYPE_CHECKING:
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     )
     from traceaudit.model.serverlines import LineRef, ServerSource
 
-__all__ = ["SCHEMA_VERSION", "serverlog"]
-
-SCHEMA_VERSION = 1
+__all__ = ["reading_object", "server_object", "serverlog"]
 
 Object = dict[str, object]
 
 
 def serverlog(result: "ServerReport", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (every renderer takes a page)
     """Write a server log's report."""
-    document: Object = {
-        "schema_version": SCHEMA_VERSION,
-        "command": "serverlog",
+    return written({"schema_version": SCHEMA_VERSION, "command": "serverlog", **server_object(result)})
+
+
+def server_object(result: "ServerReport") -> Object:
+    """Describe what a server's log says."""
+    return {
         "path": result.path,
         "files": [_file(source) for source in result.sources],
         "engine": str(result.software),
@@ -38,14 +39,12 @@ def serverlog(result: "ServerReport", page: Page = PLAIN_PAGE) -> str:  # noqa: 
         "accept_length": result.accept_length,
         "implied_step_ns": result.implied_step_ns,
         "engines": [_engine(engine) for engine in result.engines],
-        "readings": [_reading(reading) for reading in result.readings],
+        "readings": [reading_object(reading) for reading in result.readings],
         "load": result.load,
         "loads": [_load(load) for load in result.loads],
         "findings": [_finding(finding) for finding in result.findings],
         "notes": [_note(note) for note in result.notes],
     }
-    # ASCII only: lines of a log may hold characters that a terminal would obey.
-    return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def _file(source: "ServerSource") -> Object:
@@ -69,6 +68,7 @@ def _engine(engine: "EngineLog") -> Object:
         "max_batch": engine.max_batch,
         "queue_median": engine.queue_median,
         "cache_frac": engine.cache_frac,
+        "context_tokens": engine.context_tokens,
         "graph_false": engine.graph_false,
         "tokens_per_second": engine.tokens_per_second,
         "accept_length": engine.accept_length,
@@ -81,7 +81,7 @@ def _engine(engine: "EngineLog") -> Object:
         "limit_lines": [_line(line) for line in engine.cause.lines],
         "decided_by": None if engine.decided_by is None else _line(engine.decided_by),
         "stretches": [_stretch(stretch) for stretch in engine.stretches],
-        "readings": [_reading(reading) for reading in engine.readings],
+        "readings": [reading_object(reading) for reading in engine.readings],
     }
 
 
@@ -96,7 +96,8 @@ def _stretch(stretch: "Stretch") -> Object:
     }
 
 
-def _reading(reading: "StepReading") -> Object:
+def reading_object(reading: "StepReading") -> Object:
+    """Describe a reading of the step time."""
     return {
         "kind": str(reading.kind),
         "step_ns": reading.step_ns,

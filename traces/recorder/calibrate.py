@@ -15,15 +15,21 @@ from traceaudit.capture import record
 __all__ = ["calibrate"]
 
 KERNEL = "decode_attention_kernel"
-PROBE_ROUNDS = 1000
+PROBES = (200, 600)
 
 
 def calibrate(config: DecoderConfig, percents: list[float]) -> list[int]:
-    """Return the rounds for each of ``percents``, from the kernel's time with none and with many."""
+    """Return the rounds for each of ``percents``.
+
+    They follow from the kernel's mean time without rounds and at two numbers of them: the first
+    round costs more than the others.
+    """
     plain_ns = _kernel_ns(config)
-    slowed_ns = _kernel_ns(dataclasses.replace(config, extra_rounds=PROBE_ROUNDS))
-    per_round_ns = (slowed_ns - plain_ns) / PROBE_ROUNDS
-    return [round(percent / 100 * plain_ns / per_round_ns) for percent in percents]
+    few_ns, many_ns = (_kernel_ns(dataclasses.replace(config, extra_rounds=rounds)) for rounds in PROBES)
+    few, many = PROBES
+    round_ns = (many_ns - few_ns) / (many - few)
+    first_ns = few_ns - few * round_ns - plain_ns
+    return [round((percent / 100 * plain_ns - first_ns) / round_ns) for percent in percents]
 
 
 def _kernel_ns(config: DecoderConfig) -> float:
@@ -32,4 +38,4 @@ def _kernel_ns(config: DecoderConfig) -> float:
         path = Path(folder) / "trace.json.gz"
         record(loop.step, path=path, wall_steps=50, wall_repeats=1, profile_steps=20)
         events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
-    return statistics.median(event["dur"] for event in events if event["name"] == KERNEL) * 1000
+    return statistics.fmean(event["dur"] for event in events if event["name"] == KERNEL) * 1000

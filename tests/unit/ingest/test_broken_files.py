@@ -3,9 +3,9 @@
 import gzip
 
 import pytest
-
 from builders import TraceBuilder
 from renderers import render
+
 from traceaudit.ingest import Limits
 
 LAYOUTS = ["kineto-2.6", "python", "cpu-wheel", "compact"]
@@ -213,7 +213,7 @@ def test_odd_types_do_not_lose_rows(read_data):
         row % (b'"a"', b"0", b"7", b"1.000", b"1.000", b'{"device":0,"stream":7}'),
         row % (b"12", b"[0]", b"true", b'"3.000"', b"1.000", b"null"),
         row % (b"null", b"0.0", b"7.0", b"5.000", b'"1.5"', b"[1,2]"),
-        row % (b'"d"', b'"0"', b'"stream 9"', b"7.000", b"1.000", b'{"device":"0","correlation":"12","grid":["1","2"]}'),
+        row % (b'"d"', b'"0"', b'"stream 9"', b"7.0", b"1.0", b'{"device":"0","correlation":"12","grid":["1","2"]}'),
         b"null",
         b"17",
         row % (b'"e"', b"0", b"7", b"{}", b"1.000", b"{}"),

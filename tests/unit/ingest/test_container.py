@@ -7,9 +7,9 @@ import zipfile
 
 import pytest
 import zstandard
-
 from builders import TraceBuilder
 from renderers import render
+
 from traceaudit.errors import TraceError, TraceFormatError, TraceNotFoundError
 from traceaudit.ingest import Limits, read
 
@@ -104,7 +104,11 @@ def test_damaged_zstd(read_data):
 
 @pytest.mark.parametrize(
     ("name", "error", "message"),
-    [("missing.json", TraceNotFoundError, "no such file"), ("", TraceError, "is a folder"), ("a\0b", TraceError, "cannot")],
+    [
+        ("missing.json", TraceNotFoundError, "no such file"),
+        ("", TraceError, "is a folder"),
+        ("a\0b", TraceError, "cannot"),
+    ],
 )
 def test_paths_that_cannot_be_read(tmp_path, name, error, message):
     with pytest.raises(error, match=message) as caught:

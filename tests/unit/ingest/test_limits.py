@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-
 from builders import TraceBuilder
 from renderers import render
+
 from traceaudit.errors import TraceFormatError
 from traceaudit.ingest import Limits
 
@@ -18,7 +18,7 @@ KERNEL = b'{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1.000,"dur":
 @pytest.mark.parametrize(
     ("data", "limits", "message"),
     [
-        (b"[" + KERNEL * 1 + b"," + b'{"name":"' + b"x" * 5000, Limits(max_event_bytes=1000, block_bytes=500), "no event ends"),
+        (b"[" + KERNEL + b',{"name":"' + b"x" * 5000, Limits(max_event_bytes=1000, block_bytes=500), "no event ends"),
         (b"[" + b" " * 9000, Limits(max_bytes=5000, block_bytes=500), "more than 5000 bytes"),
         (gzip.compress(b"[" + b" " * 10**6), Limits(max_bytes=10**5, block_bytes=500), "more than 100000 bytes"),
         (b'{"a":"' + b"x" * 5000, Limits(max_metadata_bytes=1000, block_bytes=500), "no 'traceEvents' in the first"),
@@ -51,7 +51,8 @@ def test_deep_nesting_costs_one_row(read_data, inner, writer):
 
 def test_deep_nesting_before_the_events(read_data):
     data = render(TraceBuilder(), "compact").replace(b"[]", b"[" + KERNEL + b"]")
-    got = read_data(data.replace(b'{"schemaVersion": 1,', b'{"deep":' + b"[" * 10_000 + b"]" * 10_000 + b',"schemaVersion": 1,'))
+    deep = b'{"deep":' + b"[" * 10_000 + b"]" * 10_000 + b","
+    got = read_data(data.replace(b"{", deep, 1))
     assert len(got.ops) == 1
 
 

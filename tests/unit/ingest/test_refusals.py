@@ -35,8 +35,7 @@ KERNEL = b'{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1.000,"dur":
         (b"[1, 2, 3]", "a.json", "none that the PyTorch profiler writes"),
         (b'[{"ph":"X","name":"x","ts":1,"dur":2,"pid":1,"tid":1}]', "a.json", "none that the PyTorch profiler writes"),
         (
-            b'{"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[{"ph":"M","pid":7,"name":"process_name",'
-            b'"args":{"name":"/device:GPU:0"}},{"ph":"X","pid":7,"tid":1,"ts":1.5,"dur":2,"name":"fusion"}]}',
+            b'{"displayTimeUnit":"ns","traceEvents":[{"ph":"M","pid":7,"name":"process_name","args":{"name":"/device:GPU:0"}}]}',
             "a.trace.json",
             "XLA",
         ),

@@ -4,6 +4,7 @@ import json
 
 from builders import TraceBuilder
 from renderers import render
+
 from traceaudit.model.schema import HostCategory, OpType
 from traceaudit.model.trace import DeviceInfo, RecordedWall
 
@@ -81,7 +82,13 @@ def test_numbers_beyond_64_bits_do_not_matter(read_data):
 
 
 def test_collectives_in_both_spellings(read_data):
-    new = {"Collective name": "allreduce", "In msg nelems": 8, "Out msg nelems": 8, "Group size": 2, "dtype": "BFloat16"}
+    new = {
+        "Collective name": "allreduce",
+        "In msg nelems": 8,
+        "Out msg nelems": 8,
+        "Group size": 2,
+        "dtype": "BFloat16",
+    }
     old = {"In msg size": 8, "Out msg size": 16, "Group size": 2, "dtype": "Float"}
     named = {**new, "Process Group Name": "tp"}
     trace = read_data(rows({"args": new}, {"args": old}, {"args": new}, {}, {"args": named}))
@@ -113,7 +120,9 @@ def test_details_are_kept_once(read_data):
 
 def test_sync_and_overhead_rows(read_data):
     sync = {"device": 0, "stream": 4294967295, "correlation": 5, "wait_on_stream": 20}
-    trace = read_data(rows({}, {"cat": "cuda_sync", "name": "Context Sync", "args": sync}, {"cat": "overhead", "pid": -1}))
+    trace = read_data(
+        rows({}, {"cat": "cuda_sync", "name": "Context Sync", "args": sync}, {"cat": "overhead", "pid": -1})
+    )
     assert trace.syncs.stream.tolist() == [-1]
     assert trace.syncs.wait_on_stream.tolist() == [20]
     assert trace.syncs.wait_on_correlation.tolist() == [-1]
@@ -144,7 +153,10 @@ def test_host_rows_that_start_together_nest(read_data):
 
 def test_devices_listed_and_used(read_data):
     """Device 9 is used but not listed; both listed ones have one name, so it has the same."""
-    listed = [{"id": 0, "name": "AMD Instinct MI300X", "numSms": 304, "totalGlobalMem": 5}, {"id": 1, "name": "AMD Instinct MI300X"}]
+    listed = [
+        {"id": 0, "name": "AMD Instinct MI300X", "numSms": 304, "totalGlobalMem": 5},
+        {"id": 1, "name": "AMD Instinct MI300X"},
+    ]
     trace = read_data(rows({"args": {"device": 9}}, deviceProperties=listed))
     assert trace.devices == (
         DeviceInfo(0, 0, "AMD Instinct MI300X", sms=304, memory_bytes=5),
@@ -162,7 +174,14 @@ def test_wall_stored_by_the_recorder(read_data):
     expected = RecordedWall((3300000, 3310000), 16, 512)
     assert read_data(rows({}, traceaudit=wall)).wall == expected
     assert read_data(rows({}, traceaudit=json.dumps(wall))).wall == expected
-    for bad in (None, 5, "no", {"schema_version": 1}, {**wall, "wall_ns_per_step": []}, {**wall, "wall_ns_per_step": [-1]}):
+    for bad in (
+        None,
+        5,
+        "no",
+        {"schema_version": 1},
+        {**wall, "wall_ns_per_step": []},
+        {**wall, "wall_ns_per_step": [-1]},
+    ):
         assert read_data(rows({}, traceaudit=bad)).wall is None
 
 

@@ -2,11 +2,11 @@
 
 from decimal import Decimal
 
+from builders import TraceBuilder
 from hypothesis import given
 from hypothesis import strategies as st
-
-from builders import TraceBuilder
 from renderers import render
+
 from traceaudit.ingest.times import MISSING, text_to_ns, to_ns
 
 
@@ -18,7 +18,7 @@ def convert(values):
 @given(st.lists(st.integers(min_value=-(10**15), max_value=8 * 10**15), min_size=1))
 def test_decimals_below_2_43_come_back_exactly(times_ns):
     values = [float(f"{time_ns / 1000:.3f}") if abs(time_ns) < 2**43 else time_ns // 1000 * 1.0 for time_ns in times_ns]
-    expected = [int((Decimal(f"{value:.3f}") * 1000)) for value in values]
+    expected = [int(Decimal(f"{value:.3f}") * 1000) for value in values]
     got, decimals = convert(values)
     assert got.tolist() == expected
     assert decimals

@@ -1,12 +1,12 @@
 """One logical trace through every writer, layout and compression gives the same facts."""
 
 import pytest
+from builders import TraceBuilder
 from hypothesis import given
 from hypothesis import strategies as st
-
-from builders import TraceBuilder
 from renderers import COARSE, KINETO, WRITERS, compress, render, render_merged
 from strategies import traces
+
 from traceaudit.ingest import Limits, read
 from traceaudit.model.schema import HostCategory
 
@@ -16,14 +16,22 @@ FINE = [name for name in KINETO if name not in COARSE]
 def facts(trace, *, host=True):
     """Return what a trace says, without order and codes."""
     names, ops, rows = trace.names, trace.ops, trace.host
-    threads = [(int(r), names[p], names[t]) for r, p, t in zip(trace.threads.rank, trace.threads.pid, trace.threads.tid, strict=True)]
+    table = trace.threads
+    threads = [(int(r), names[p], names[t]) for r, p, t in zip(table.rank, table.pid, table.tid, strict=True)]
     hosts = [
-        (int(rows.start_ns[i]), int(rows.end_ns[i]), names[rows.name[i]], int(rows.category[i]), threads[rows.thread[i]])
+        (
+            int(rows.start_ns[i]),
+            int(rows.end_ns[i]),
+            names[rows.name[i]],
+            rows.category[i].item(),
+            threads[rows.thread[i]],
+        )
         for i in range(len(rows))
     ]
+    columns = (ops.start_ns, ops.end_ns, ops.op_type, ops.kind, ops.rank, ops.device, ops.stream)
     device = [
         (
-            *(int(column[i]) for column in (ops.start_ns, ops.end_ns, ops.op_type, ops.kind, ops.rank, ops.device, ops.stream)),
+            *(int(column[i]) for column in columns),
             names[ops.name[i]],
             None if ops.launch[i] < 0 else hosts[ops.launch[i]][: None if host else 3],
         )

@@ -34,7 +34,9 @@ def test_different_kernels_keep_apart(one, other):
     assert identity_of(one) != identity_of(other)
 
 
-@pytest.mark.parametrize("name", ["conv_3d", "memcpy32_post", "Memcpy DtoH (Device -> Pinned)", "void f<__nv_bfloat16>(int)"])
+@pytest.mark.parametrize(
+    "name", ["conv_3d", "memcpy32_post", "Memcpy DtoH (Device -> Pinned)", "void f<__nv_bfloat16>(int)"]
+)
 def test_plain_names_stay(name):
     assert identity_of(name) == name
 

@@ -73,11 +73,16 @@ def _few_blocks(facts: Facts) -> str:
 
 
 def underfilled(facts: Facts) -> bool:
-    """Return whether a kernel that matters leaves multiprocessors without a block, and is slow for it."""
+    """Return whether a kernel that matters leaves multiprocessors without a block, and is slow for it.
+
+    Where nothing tells how fast it could be, half of them must be empty.
+    """
     if facts.blocks is None or facts.sms is None or facts.blocks >= facts.sms:
         return False
+    if facts.share < MATTERS_FRAC or facts.mean_ns < SHORT_NS:
+        return False
     sol = facts.sol_frac
-    return facts.share >= MATTERS_FRAC and facts.mean_ns >= SHORT_NS and (sol is None or sol < GOOD)
+    return 2 * facts.blocks <= facts.sms if sol is None else sol < GOOD
 
 
 def level_of(work: Work, read: int, moved: int, l2_bytes: int | None) -> MemoryLevel | None:

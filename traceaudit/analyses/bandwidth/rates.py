@@ -1,7 +1,7 @@
 """Rates of each row of a kernel report, and the findings that they lead to."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,10 +12,9 @@ from traceaudit.model import intervals
 from traceaudit.model.bytes.shares import UNKNOWN, OpWork
 from traceaudit.model.bytes.work import Work
 from traceaudit.model.deviceview import DeviceView
-from traceaudit.model.findings import Finding, Severity
+from traceaudit.model.findings import Finding
 from traceaudit.model.hardware import Peaks
 from traceaudit.model.kernelgroups import KernelGroup
-from traceaudit.model.llm.quantisation import COMPUTE_FALLBACK
 from traceaudit.model.results.kernels import Ceilings, DeviceKernels, KernelRates, KernelRow, MemoryLevel
 from traceaudit.model.schema import I64, Kind
 

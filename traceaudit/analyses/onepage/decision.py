@@ -29,8 +29,8 @@ def decide(situation: Situation) -> tuple[Fix, ...]:
     """Choose fixes one by one, each time the one that then buys most.
 
     A trace that cannot be believed, or a wall of another run, comes before all others: record again. What a fix buys is
-    an upper bound: a kernel is taken to its speed of light where its bytes are known, and to nothing where they are
-    not.
+    an upper bound, that of a graph an estimate: a kernel is taken to its speed of light where its bytes are known, and
+    to nothing where they are not.
     """
     fixes = list(_record_again(situation))
     if situation.prediction is None or "wall_below_busy" in situation.codes:
@@ -98,6 +98,5 @@ def _fix(situation: Situation, done: _Done, candidate: Candidate, factor: float,
         step_ns=after_ns,
         factor=factor,
         tokens_per_second=None if rate is None else rate * overall,
+        is_bound=candidate.is_bound,
     )
-
-

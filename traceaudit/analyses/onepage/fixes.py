@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from traceaudit.analyses.onepage.bound import Retime, without
+from traceaudit.model.bytes.kernelclass import KernelClass, kernel_class
 from traceaudit.model.options import Speedup
 from traceaudit.model.results import Completeness, DeviceAudit
 from traceaudit.model.results.onepage import FixKind, FloorSide, KernelLine, ServerSide
 from traceaudit.model.results.whatif import DeviceWhatIf
-from traceaudit.model.wording import milliseconds
+from traceaudit.model.wording import brief
 
 __all__ = ["Candidate", "Situation", "candidates_of", "kernel_evidence"]
 
@@ -17,6 +18,9 @@ NOTABLE_FRAC = 0.02
 KERNEL_FRAC = 0.05
 MOST_KERNELS = 5
 MOST_NAMES = 3
+SHORT_NS = 20_000
+"""A kernel shorter than this mostly starts and ends."""
+
 FULL_BATCH_FRAC = 1.05
 
 
@@ -61,6 +65,8 @@ class Candidate:
         Time off the step that the re-timing does not know; negative where the step grows.
     requests
         Requests in the batch after over before.
+    is_bound
+        Whether it can buy no more than that; a graph's own launch and gaps are an estimate.
     """
 
     kind: FixKind
@@ -71,6 +77,7 @@ class Candidate:
     graph_replay: bool = False
     off_ns: float = 0.0
     requests: float = 1.0
+    is_bound: bool = True
 
 
 def candidates_of(situation: Situation) -> list[Candidate]:
@@ -85,9 +92,13 @@ def _host(situation: Situation) -> Iterator[Candidate]:
     idle = step.idle_ns if step.full_speed_idle_ns is None else min(step.full_speed_idle_ns, step.idle_ns)
     if idle < NOTABLE_FRAC * baseline:
         return
-    evidence = f"the device idles {milliseconds(idle)} of {milliseconds(baseline)}{_causes(situation)}"
+    evidence = f"the device idles {brief(idle)} of {brief(baseline)}{_causes(situation)}"
     replay = Candidate(
-        FixKind.HOST, "replay the step from a graph", evidence + _graph_lines(situation), graph_replay=True
+        FixKind.HOST,
+        "replay the step from a graph",
+        evidence + _graph_lines(situation),
+        graph_replay=True,
+        is_bound=False,
     )
     yield replay
     names = tuple(sorted(host.scheduler_names, key=lambda name: -host.scheduler_names[name]))
@@ -95,13 +106,15 @@ def _host(situation: Situation) -> Iterator[Candidate]:
         exposed = host.scheduler_exposed_ns / situation.audit.ledger.steps
         yield Candidate(
             FixKind.HOST,
-            "take scheduling off the step's path",
-            f"{milliseconds(exposed)} of it a step while the device idles, as profiled",
+            "take {names} off the step's path",
+            f"{brief(exposed)} of it a step while the device idles, as profiled",
             names[:MOST_NAMES],
             speedups=(without(*names),),
         )
     elif situation.retime((), True) > baseline - idle / 2:  # noqa: FBT003  (Callable has no names)
-        yield Candidate(FixKind.HOST, "find what the host does between the launches", evidence, off_ns=idle)
+        in_graph = 2 * situation.audit.ledger.accounts.idle_graph > situation.audit.ledger.accounts.idle
+        what = "close the gaps inside the graph" if in_graph else "find what the host does between the launches"
+        yield Candidate(FixKind.HOST, what, evidence, off_ns=idle)
 
 
 def _causes(situation: Situation) -> str:
@@ -120,36 +133,56 @@ def _causes(situation: Situation) -> str:
         return ""
     largest = sorted(((time_ns, name) for name, time_ns in causes.items() if time_ns), reverse=True)[:MOST_NAMES]
     named = ", ".join(f"{name} {100 * time_ns / total:.0f} %" for time_ns, name in largest)
-    return f"; as profiled it waits for {named}"
+    return f" (as profiled: {named})"
 
 
 def _graph_lines(situation: Situation) -> str:
     if situation.server is None:
         return ""
     engines = [engine for engine in situation.server.report.engines if engine.graph_false]
-    off = sum(engine.graph_false or 0 for engine in engines)
-    return "" if not off else f"; the log says of {off} samples that they ran without graph replay"
+    off, samples = sum(engine.graph_false or 0 for engine in engines), sum(engine.samples for engine in engines)
+    return "" if not off else f"; the log: no graph replay in {off} of {samples} samples"
 
 
 def _kernels(situation: Situation) -> Iterator[Candidate]:
-    lines = [line for line in situation.kernels if line.share_of_busy_frac >= KERNEL_FRAC]
-    for line in lines[:MOST_KERNELS]:
+    """Yield the largest kernels one by one, and the short ones without weights or cache to read together."""
+    small = [line for line in situation.kernels if _fusible(line)]
+    large = [line for line in situation.kernels if line not in small and line.share_of_busy_frac >= KERNEL_FRAC]
+    for line in large[:MOST_KERNELS]:
         share = line.row.rates.sol_frac
         known = share is not None and 0 < share < 1
         factor = 1 / share if share is not None and known else math.inf
         yield Candidate(
             FixKind.KERNEL,
-            "bring to its speed of light" if known else "shorten",
+            "bring {names} to its speed of light" if known else "shorten {names}",
             kernel_evidence(line),
             (line.row.name,),
             speedups=(without(line.row.name, factor=factor),),
         )
+    if small:
+        time_ns, launches = sum(line.op_time_ns for line in small), sum(line.launches for line in small)
+        share = sum(line.share_of_busy_frac for line in small)
+        yield Candidate(
+            FixKind.KERNEL,
+            "fuse the small kernels into their neighbours",
+            f"{brief(time_ns)} a step, {100 * share:.0f} % of the op time, in {launches:.0f} launches of "
+            f"{brief(time_ns / launches)} that read neither weights nor cache",
+            tuple(line.row.name for line in small),
+            speedups=(without(*(line.row.name for line in small)),),
+        )
+
+
+def _fusible(line: KernelLine) -> bool:
+    """Tell whether a kernel is short and neither a matrix product nor attention: its time is overhead of the layers."""
+    if line.row.kind != "compute" or line.row.mean_ns >= SHORT_NS or line.op_time_ns <= 0:
+        return False
+    return kernel_class(line.row.name) not in {KernelClass.GEMM, KernelClass.EXPERTS, KernelClass.ATTENTION}
 
 
 def kernel_evidence(line: KernelLine) -> str:
     """Say what the kernel costs, how it fills the device, and how fast it moves its bytes."""
     row, rates = line.row, line.row.rates
-    parts = [f"{milliseconds(line.op_time_ns)} a step, {100 * line.share_of_busy_frac:.0f} % of the op time"]
+    parts = [f"{brief(line.op_time_ns)} a step, {100 * line.share_of_busy_frac:.0f} % of the op time"]
     if row.grid is not None and row.blocks_per_sm is not None and row.blocks_per_sm < 1:
         blocks = math.prod(row.grid)
         parts.append(f"{blocks} blocks on {blocks / row.blocks_per_sm:.0f} multiprocessors")
@@ -167,25 +200,26 @@ def _batch(situation: Situation) -> Iterator[Candidate]:
     if requests < FULL_BATCH_FRAC:
         return
     busiest = max(server.report.engines, key=lambda engine: engine.steady_batch)
+    hint = next((found.hint for found in server.report.findings if found.code == "batch_mismatch"), None)
     more_ns = 0.0
     if situation.floor is not None and situation.floor.asked is not None:
         more_ns = situation.floor.asked.floor.expected_ns - situation.floor.roofline.floor.expected_ns
     yield Candidate(
         FixKind.BATCH,
         f"let {server.asked} requests run at once",
-        f"{server.report.steady_batch} ran: {busiest.cause.reason}",
+        busiest.cause.reason + (f"; {hint}" if hint else ""),
         off_ns=-max(more_ns, 0.0),
         requests=requests,
     )
 
 
 def _beside(situation: Situation) -> Iterator[Candidate]:
-    """What the re-timing leaves alone: time outside the trace, and communication and copies that nothing hides."""
+    """Yield what the re-timing leaves alone: time outside the trace, communication and copies that nothing hides."""
     step, ledger = situation.audit.step, situation.audit.ledger
     if not ledger.steps:
         return
     if step.residual_ns is not None and step.wall_ns and step.residual_ns >= NOTABLE_FRAC * step.wall_ns:
-        evidence = f"{milliseconds(step.residual_ns)} a step are in no row of the trace: between steps, or another run"
+        evidence = f"{brief(step.residual_ns)} a step are in no row of the trace: between steps, or another run"
         yield Candidate(FixKind.OUTSIDE, "look between the steps", evidence, off_ns=step.residual_ns)
     for kind, what, total_ns in (
         (FixKind.COMM, "hide communication behind compute", ledger.accounts.exposed_comm),
@@ -194,7 +228,7 @@ def _beside(situation: Situation) -> Iterator[Candidate]:
         if total_ns >= NOTABLE_FRAC * ledger.window_ns:
             time_ns = total_ns / ledger.steps
             spins = kind is FixKind.COMM and "spinning_collective" in situation.codes
-            evidence = f"{milliseconds(time_ns)} a step with no compute beside" + (
+            evidence = f"{brief(time_ns)} a step with no compute beside" + (
                 "; a collective waits inside for other ranks" if spins else ""
             )
             yield Candidate(kind, what, evidence, off_ns=time_ns)

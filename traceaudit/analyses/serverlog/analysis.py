@@ -158,6 +158,7 @@ def _engine(
         max_batch=max(sample.running for sample in whole.batch),
         queue_median=_median([sample.queue for sample in steady.samples]),
         cache_frac=_median([sample.cache_frac for sample in steady.samples]),
+        context_tokens=_context(steady.samples),
         graph_false=sum(not graph for graph in told) if told else None,
         tokens_per_second=rates.tokens_per_second,
         accept_length=rates.accept_length,
@@ -174,6 +175,13 @@ def _engine(
 def _median(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
+
+
+def _context(samples: Sequence[Sample]) -> int | None:
+    """Return the tokens that a request has in the cache."""
+    held = [(sample.cache_tokens, sample.running) for sample in samples]
+    each = _median([tokens / running for tokens, running in held if tokens is not None and running])
+    return round(each) if each else None
 
 
 def _setting(log: ServerLog, name: str, engine: EngineSamples) -> Setting | None:

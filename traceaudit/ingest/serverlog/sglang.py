@@ -90,6 +90,7 @@ def _batch(line: Line, speaker: Speaker, batch: re.Match[str], clock: Clock | No
         queue=count_of(items, "#queue-req"),
         transfer=count_of(items, *WAITING_ELSEWHERE),
         cache_frac=max((usage for usage in usages if usage is not None), default=None),
+        cache_tokens=count_of(items, "#token" if "#token" in items else "#full token"),
         tokens_per_second=number_of(items, "gen throughput (token/s)"),
         accept_length=number_of(items, "accept len"),
         graph=truth_of(items, " graph") if decode else None,

@@ -62,7 +62,7 @@ def _item_bytes(name: str) -> int | None:
     opaque = _OPAQUE.search(name)
     if opaque is not None:
         return int(opaque[1])
-    return next((size for kind, size in _TYPES if re.search(rf"[<, ]{kind}[>, ]", name)), None)
+    return next((size for kind, size in _TYPES if re.search(rf"[<, (]{kind}[>, )]", name)), None)
 
 
 def _inputs(name: str) -> int:

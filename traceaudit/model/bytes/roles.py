@@ -221,7 +221,10 @@ def _activation(
     if walk is not None:
         size = walk.elements * walk.item_bytes
         return roles.activations(
-            kind.value, read=walk.inputs * size, write=size, what="elements by the grid, up to the last block"
+            "" if kind is KernelClass.OTHER else kind.value,
+            read=walk.inputs * size,
+            write=size,
+            what="elements by the grid, up to the last block",
         )
     together, cached = sizes.heads(layer)
     known = {

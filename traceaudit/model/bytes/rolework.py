@@ -57,7 +57,7 @@ class RoleWork:
             round(read),
             round(write),
             assumption=f"{what}; {self._said}",
-            role=role,
+            role=role or None,
         )
 
     def _head(self) -> _Matrix:

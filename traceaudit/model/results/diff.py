@@ -186,6 +186,8 @@ class DiffResult:
         The factor that all kernels share, if they do.
     tests
         Differences looked at together, which widens the band of each.
+    same_recordings
+        Both sides are the very same recordings.
     """
 
     base: SideSummary
@@ -201,6 +203,7 @@ class DiffResult:
     common: CommonShift | None
     confidence: float
     tests: int
+    same_recordings: bool = False
 
     def measure(self, name: str) -> Measure | None:
         """Return a measure by its name."""

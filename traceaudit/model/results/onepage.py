@@ -5,7 +5,6 @@ from enum import StrEnum
 
 from traceaudit.errors import InvariantError
 from traceaudit.model.results.completeness import Completeness
-from traceaudit.model.results.distance import Distance
 from traceaudit.model.results.kernels import KernelRow
 from traceaudit.model.results.ledger import DeviceAudit, Reconciliation, Wall
 from traceaudit.model.results.roofline import Roofline
@@ -59,7 +58,7 @@ class ServerSide:
 
 @dataclass(frozen=True, slots=True)
 class FloorSide:
-    """The floor, where its inputs come from, and the way from it to the step.
+    """The floor and where its inputs come from.
 
     Attributes
     ----------
@@ -73,7 +72,6 @@ class FloorSide:
     gpu_source: str
     batch_source: str
     context_source: str
-    distance: Distance | None
     asked: Roofline | None = None
 
 
@@ -150,22 +148,24 @@ class FixKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Something to do, and what it buys at most.
+    """Something to do, and what it buys.
 
     Attributes
     ----------
     what
-        What to do, in the imperative.
+        What to do, in the imperative; ``{names}`` stands for the names.
     names
         The kernels or host rows that it is about; empty where it is about none.
     evidence
         What shows that it is worth it.
+    is_bound
+        Whether it can buy no more; else the figures are estimates.
     step_ns
-        The step with this fix and those before it, at best; None where that is not known.
+        The step with this fix and those before it; None where that is not known.
     factor
-        Tokens per second with it over without it, at most; None where that is not known.
+        Tokens per second with it over without it; None where that is not known.
     tokens_per_second
-        The rate with this fix and those before it, at most; None where the rate now is not known.
+        The rate with this fix and those before it; None where the rate now is not known.
     """
 
     kind: FixKind
@@ -175,6 +175,7 @@ class Fix:
     step_ns: float | None
     factor: float | None
     tokens_per_second: float | None
+    is_bound: bool = True
 
 
 @dataclass(frozen=True, slots=True)

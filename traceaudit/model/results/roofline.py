@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from traceaudit.errors import InvariantError
+from traceaudit.model.findings import Finding
 from traceaudit.model.results.completeness import Completeness
+from traceaudit.model.results.distance import Distance
 
 __all__ = [
     "ByteRange",
@@ -222,6 +224,10 @@ class Roofline:
         The peak held against each of those; None where none is known.
     tokens_per_second_at_floor
         Of all engines together, at the expected floor.
+    distance
+        The way from the expected floor to the step of a trace; None without a trace.
+    findings
+        What was found about the trace.
     """
 
     setting: Setting
@@ -236,11 +242,13 @@ class Roofline:
     tokens_per_second_at_floor: float
     gap: Gap | None
     assumptions: tuple[str, ...]
+    distance: Distance | None = None
+    findings: tuple[Finding, ...] = ()
 
     @property
     def completeness(self) -> Completeness:
-        """No trace was read, so nothing can be missing from one."""
-        return Completeness.of(())
+        """The findings about the trace; complete where none was read."""
+        return Completeness.of(self.findings)
 
     @property
     def weight_bytes(self) -> ByteRange:

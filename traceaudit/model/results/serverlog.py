@@ -152,6 +152,8 @@ class EngineLog:
         Largest of all samples.
     queue_median, cache_frac
         Medians over the steady samples; None where the lines do not tell.
+    context_tokens
+        Median of the cache slots held over the requests in the batch: tokens of a request, rounded up to pages.
     graph_false
         Samples whose last step was not replayed from a graph, None where no line tells.
     tokens_per_second, accept_length
@@ -175,6 +177,7 @@ class EngineLog:
     max_batch: int
     queue_median: float | None
     cache_frac: float | None
+    context_tokens: int | None
     graph_false: int | None
     tokens_per_second: float | None
     accept_length: float | None
@@ -245,6 +248,12 @@ class ServerReport:
     def completeness(self) -> Completeness:
         """The findings, worst first; none of them is about a trace."""
         return Completeness.of(self.findings)
+
+    @property
+    def context_tokens(self) -> int | None:
+        """Tokens of a request in the busiest engine, None where its lines do not tell."""
+        busiest = max(self.engines, key=lambda engine: engine.steady_batch, default=None)
+        return None if busiest is None else busiest.context_tokens
 
     @property
     def decided_by(self) -> tuple[LineRef, ...]:

@@ -2,12 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from traceaudit.report.format import count_text, duration, percent, scale_for
+from traceaudit.model.findings import Verdict
+from traceaudit.report.format import DOUBT, count_text, duration, percent, scale_for
 from traceaudit.report.kernel_words import (
     bound_text,
     ceiling_text,
     coverage_text,
     grid_text,
+    marks_text,
     name_text,
     notes_of,
     peak_text,
@@ -39,17 +41,18 @@ def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:
     canvas = Canvas(page)
     add_title(canvas, "kernels", result.path, result.sources)
     add_verdict(canvas, result.completeness)
+    mark = DOUBT if result.completeness.verdict is Verdict.UNRELIABLE else ""
     for device in result.devices:
-        _device(canvas, device, page)
+        _device(canvas, device, page, mark)
     return canvas.text()
 
 
-def _device(canvas: Canvas, device: "DeviceKernels", page: Page) -> None:
+def _device(canvas: Canvas, device: "DeviceKernels", page: Page, mark: str) -> None:
     where = f"rank {device.rank}, device {device.device}, {device.name or 'unknown device'}"
     launches = count_text(sum(row.launches for row in device.kernels), "launch", "launches")
     canvas.heading(
         "Kernels",
-        f"{where}: op time {duration(device.op_time_ns)} in {launches}, busy {duration(device.busy_ns)}",
+        f"{where}: op time {duration(device.op_time_ns)}{mark} in {launches}, busy {duration(device.busy_ns)}{mark}",
     )
     if not device.kernels:
         canvas.line(("no device ops", "dim"), indent=2)
@@ -57,7 +60,7 @@ def _device(canvas: Canvas, device: "DeviceKernels", page: Page) -> None:
     for text in (coverage_text(device), ceiling_text(device), *notes_of(device)):
         canvas.paragraph((text, ""), indent=2, hang=2)
     shown, rest = device.kernels[:MOST_ROWS], device.kernels[MOST_ROWS:]
-    _table(canvas, shown, page)
+    _table(canvas, shown, page, mark)
     if rest:
         time = duration(sum(row.op_time_ns for row in rest))
         text = f"{count_text(len(rest), 'more kernel')} with {time} of op time; --format csv lists them"
@@ -68,7 +71,7 @@ def _device(canvas: Canvas, device: "DeviceKernels", page: Page) -> None:
             canvas.paragraph((f"{number:>3}  {row.name}", ""), indent=2, hang=5)
 
 
-def _table(canvas: Canvas, shown: "tuple[KernelRow, ...]", page: Page) -> None:
+def _table(canvas: Canvas, shown: "tuple[KernelRow, ...]", page: Page, mark: str) -> None:
     total, each = scale_for(max(row.op_time_ns for row in shown)), scale_for(max(row.mean_ns for row in shown))
     saved = scale_for(max((row.save_ns or 0.0 for row in shown), default=0.0))
     gains = any(row.save_ns is not None for row in shown)
@@ -83,7 +86,7 @@ def _table(canvas: Canvas, shown: "tuple[KernelRow, ...]", page: Page) -> None:
         [
             *([str(number)] if page.full_names else []),
             total.text(row.op_time_ns),
-            percent(row.share_of_op_time_frac, 1),
+            percent(row.share_of_op_time_frac, 1) + mark,
             f"{row.launches:,}",
             each.text(row.mean_ns),
             rate_text(row),
@@ -91,8 +94,11 @@ def _table(canvas: Canvas, shown: "tuple[KernelRow, ...]", page: Page) -> None:
             bound_text(row) if row.kind == "compute" else row.kind,
             grid_text(row),
             *(["-" if row.save_ns is None else saved.text(row.save_ns)] if gains else []),
-            name_text(row, full=False),
+            name_text(row),
         ]
         for number, row in enumerate(shown, 1)
     ]
     canvas.table(columns, rows)
+    marks = marks_text(shown)
+    if marks:
+        canvas.paragraph((marks, "dim"), indent=2, hang=2)

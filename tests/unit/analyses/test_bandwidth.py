@@ -1,0 +1,304 @@
+"""Achieved bandwidth on tiny traces: sources, ceilings, what cannot be true, and what limits a kernel."""
+
+import re
+
+import pytest
+from builders import TraceBuilder
+from views import trace_of, view_of, views_of
+
+from traceaudit.analyses.attribution import attribute, chosen_ops
+from traceaudit.analyses.bandwidth import other_run, peaks_of, rate_kernels, sources_of
+from traceaudit.analyses.bandwidth.judge import Facts, bound_of, underfilled
+from traceaudit.model.bytes.fromtrace import RunFacts
+from traceaudit.model.enclosing import enclosing_rows
+from traceaudit.model.kernelgroups import GroupBy, kernel_groups
+from traceaudit.model.kerneloptions import KernelOptions, PeakOptions
+from traceaudit.model.kernelspec import KernelSpec, expression
+from traceaudit.model.llm.families import architecture
+from traceaudit.model.llm.workload import Workload
+from traceaudit.model.results.kernels import Bound, MemoryLevel
+from traceaudit.model.schema import HostCategory
+
+BF16 = "c10::BFloat16"
+MM = {"Input Dims": [[16, 2048], [2048, 3072]], "Input type": [BF16, BF16]}
+MM_BYTES = (16 * 2048 + 2048 * 3072 + 16 * 3072) * 2
+
+
+def spec(match, moved, flop=None):
+    made = [None if text is None else expression(str(text), "spec.toml, line 2") for text in (moved, flop)]
+    return KernelSpec(re.compile(match), *made, "spec.toml, line 1")
+
+
+def report(view, other=None, **options):
+    settings = KernelOptions(**options)
+    sourced = sources_of(view, settings, None if other is None else other_run(other, KernelOptions()))
+    frames = enclosing_rows(view.trace, view.ops, HostCategory.PYTHON)
+    groups = kernel_groups(view, chosen_ops(view, None), settings.group_by, sourced.around, frames)
+    peaks, ceilings = peaks_of(view, settings.peaks)
+    device, findings = rate_kernels(view, attribute(view, groups), groups, sourced.work, peaks, ceilings)
+    return device, [finding.code for finding in findings], sourced.notes
+
+
+def only(view, **options):
+    device, codes, _ = report(view, **options)
+    (row,) = device.kernels
+    return row, codes
+
+
+def launches(*durations, name="gemm_kernel", gap=50, **args):
+    made = TraceBuilder(device=args.pop("device", "NVIDIA H100 80GB HBM3"))
+    at = 0
+    for dur in durations:
+        made.launch(at=at).kernel(name, at=at + 10, dur=dur, **args)
+        at += gap + dur
+    return made
+
+
+def eager(*ops):
+    """Ops of (name, details, [(kernel, µs)])."""
+    made = TraceBuilder(device="NVIDIA H100 80GB HBM3")
+    at = 0
+    for name, details, kernels in ops:
+        made.op(name, at=at, dur=90, **details)
+        for number, (kernel, dur) in enumerate(kernels):
+            made.launch(at=at + 2 + 6 * number).kernel(kernel, at=at + 12 + 12 * number, dur=dur)
+        at += 100
+    return made
+
+
+def test_the_op_around_the_launch_tells_the_bytes():
+    row, codes = only(view_of(eager(("aten::mm", MM, [("nvjet_gemm", 6)]))))
+    assert (row.rates.moved_bytes, row.rates.bytes_source, row.op) == (MM_BYTES, "shape", "aten::mm")
+    assert row.rates.achieved_gbps == pytest.approx(MM_BYTES / 6000)
+    assert row.rates.peak_frac == pytest.approx(MM_BYTES / 6000 / 3350)
+    assert row.rates.flop == 2 * 16 * 2048 * 3072
+    assert row.rates.memory_level is MemoryLevel.DRAM
+    assert (row.bound, codes) == (Bound.MEMORY, [])
+
+
+def test_a_call_is_counted_once_however_many_kernels_it_runs():
+    made = eager(("aten::mm", MM, [("nvjet_splitK_gemm", 6), ("splitKreduce_kernel", 2)]))
+    device, _, _ = report(view_of(made))
+    moved = {row.name: row.rates.moved_bytes for row in device.kernels}
+    assert moved == {"nvjet_splitK_gemm": MM_BYTES - 16 * 3072 * 2, "splitKreduce_kernel": 16 * 3072 * 2}
+
+
+def test_an_op_around_others_does_not_count_them_again():
+    made = TraceBuilder(device="NVIDIA H100 80GB HBM3")
+    made.op("aten::linear", at=0, dur=50, **{**MM, "Input Dims": [[16, 2048], [3072, 2048]]})
+    made.op("aten::mm", at=5, dur=20, **MM)
+    made.launch(at=8).kernel("nvjet_gemm", at=30, dur=6)
+    made.launch(at=30).kernel("mystery_epilogue", at=40, dur=3)
+    device, _, _ = report(view_of(made))
+    assert sum(row.rates.moved_bytes or 0 for row in device.kernels) == MM_BYTES
+    assert device.covered_busy_frac == pytest.approx(6 / 9)
+
+
+def test_an_op_without_a_model_takes_that_of_the_op_around_it():
+    made = TraceBuilder(device="NVIDIA H100 80GB HBM3")
+    made.op("aten::linear", at=0, dur=50, **{**MM, "Input Dims": [[16, 2048], [3072, 2048]]})
+    made.op("custom::gemm", at=5, dur=20)
+    made.launch(at=8).kernel("custom_gemm", at=30, dur=6)
+    assert only(view_of(made))[0].rates.moved_bytes == MM_BYTES
+
+
+def test_the_sources_have_an_order():
+    annotated = {**MM, "kernel_num_gb": 0.001}
+    for details, specs, source in (
+        (MM, (), "shape"),
+        (MM, (spec("gemm", 1000),), "spec"),
+        (annotated, (spec("gemm", 1000),), "annotated"),
+    ):
+        row, _ = only(view_of(eager(("aten::mm", details, [("gemm", 6)]))), specs=specs)
+        assert row.rates.bytes_source == source
+
+
+def test_bytes_of_the_users_file_keep_the_flop_of_the_shapes():
+    row, _ = only(view_of(eager(("aten::mm", MM, [("gemm", 6)]))), specs=(spec("gemm", 1000),))
+    assert (row.rates.moved_bytes, row.rates.flop) == (1000, 2 * 16 * 2048 * 3072)
+
+
+def test_expressions_see_the_launch_and_its_op():
+    made = TraceBuilder(device="NVIDIA H100 80GB HBM3")
+    made.op("custom::op", at=0, dur=20, **MM)
+    made.launch(at=2).kernel("custom", at=12, dur=6, grid=[64, 1, 1], block=[128, 1, 1])
+    rules = (spec("cust", "grid[0] * threads + nbytes(1) + batch"),)
+    row, _ = only(view_of(made), specs=rules, run=RunFacts(batch=16))
+    assert row.rates.moved_bytes == 64 * 128 + 2048 * 3072 * 2 + 16
+    assert only(view_of(made), specs=rules)[0].rates.moved_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("name", "moved"),
+    [
+        ("Memcpy DtoD (Device -> Device)", 2_000_000),
+        ("Memcpy HtoD (Pinned -> Device)", 1_000_000),
+        ("Memcpy DtoH (Device -> Pageable)", 1_000_000),
+    ],
+)
+def test_copies_within_the_device_read_and_write(name, moved):
+    made = TraceBuilder()
+    made.launch("cudaMemcpyAsync", at=0).memcpy(name, at=10, dur=5, size=1_000_000)
+    row, _ = only(view_of(made))
+    assert (row.rates.moved_bytes, row.rates.bytes_source, row.bound) == (moved, "reported", None)
+
+
+def test_five_norms_out_of_cache_are_no_error():
+    """67 MB in 6.4 µs on a GB200 with 126 MB of L2: 131 % of 8 TB/s."""
+    norms = launches(*[6.4] * 5, name="rms_norm_kernel", device="NVIDIA GB200")
+    gb200 = PeakOptions(gbps=8000.0)
+    view = view_of(norms)
+    row, codes = only(view, specs=(spec("rms", 67_108_864),), peaks=gb200)
+    assert row.rates.peak_frac == pytest.approx(1.3107, rel=1e-4)
+    # The builder's devices have 132 multiprocessors, so that the table refuses them a GB200's cache.
+    assert codes == ["over_peak"]
+
+
+def test_a_working_set_in_cache_that_is_used_again_explains_a_rate_above_peak():
+    view = view_of(launches(*[4.0] * 5, name="rms_norm_kernel"))
+    row, codes = only(view, specs=(spec("rms", 30_000_000),))
+    assert row.rates.peak_frac == pytest.approx(30_000_000 / 4000 / 3350)
+    assert (row.flags, codes) == (("cache_resident",), ["cache_resident"])
+
+
+@pytest.mark.parametrize(("moved", "count"), [(30_000_000, 1), (90_000_000, 5)])
+def test_what_no_cache_explains_is_above_peak(moved, count):
+    view = view_of(launches(*[4.0] * count, name="moe_kernel"))
+    row, codes = only(view, specs=(spec("moe", moved),))
+    assert row.rates.peak_frac > 1  # never clipped
+    assert codes == ["over_peak"]
+
+
+def test_weights_of_many_layers_do_not_fit_in_cache_together():
+    """Twelve products a step, 12.6 MB of other weights each, at 152 % of the peak: no cache explains that."""
+    made = eager(*[("aten::mm", MM, [("nvjet_gemm", 2.5)])] * 12)
+    _, codes = only(view_of(made, steps=None))
+    assert codes == ["over_peak"]
+
+
+def test_coarse_times_do_not_make_a_rate_impossible():
+    view = view_of(launches(1, name="copy_kernel"))
+    assert only(view, specs=(spec("copy", 4_900_000),))[1] == ["over_peak"]
+
+
+def test_a_starved_kernel_is_flagged_with_and_without_bytes():
+    """The founding kernel: 64 programs on 132 multiprocessors, 34.6 MB in 4.65 ms."""
+    made = launches(4650, name="starved_attention_kernel", grid=[64, 1, 1], block=[128, 1, 1])
+    row, codes = only(view_of(made))
+    assert (row.bound, row.flags, codes) == (Bound.LATENCY, ("underfilled_grid",), ["underfilled_grid"])
+    row, codes = only(view_of(made), specs=(spec("starved", 34_603_008 + 1_048_576),))
+    assert row.rates.achieved_gbps == pytest.approx(7.67, rel=1e-2)
+    assert (row.bound, codes) == (Bound.LATENCY, ["underfilled_grid"])
+    assert "64 blocks on 132 multiprocessors" in row.bound_rule
+
+
+def test_activations_of_small_ops_live_in_cache():
+    add = {"Input Dims": [[16, 2048], [16, 2048], []], "Input type": [BF16, BF16, "Scalar"]}
+    row, _ = only(view_of(eager(("aten::add", add, [("add_kernel", 1.3)]))))
+    assert (row.rates.memory_level, row.bound) == (MemoryLevel.L2, Bound.LAUNCH)
+
+
+def test_shapes_are_borrowed_in_order():
+    ops = [
+        ("aten::mm", MM, [("gemm_a", 6)]),
+        ("aten::relu", {"Input Dims": [[64]], "Input type": ["float"]}, [("relu", 2)]),
+    ]
+    replay = TraceBuilder(device="NVIDIA H100 80GB HBM3")
+    graph = replay.graph_launch(at=0, dur=20)
+    for number, name in enumerate(("gemm_a", "new_kernel", "relu", "gemm_a")):
+        graph.kernel(name, at=30 + 10 * number, dur=5)
+    device, _, notes = report(view_of(replay), other=view_of(eager(*ops, ops[0])))
+    moved = {row.name: row.rates.moved_bytes for row in device.kernels}
+    assert moved == {"gemm_a": 2 * MM_BYTES, "relu": 512, "new_kernel": None}
+    assert notes[0].startswith("shapes from trace.json: 3 of 4 kernels")
+
+
+def test_roles_come_from_the_model():
+    config = {
+        "model_type": "llama",
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "intermediate_size": 128,
+        "vocab_size": 1000,
+    }
+    replay = TraceBuilder(device="NVIDIA H100 80GB HBM3")
+    graph = replay.graph_launch(at=0, dur=20)
+    layer = ["rms_norm", "nvjet_qkv", "flash_fwd", "flash_combine", "nvjet_o", "nvjet_up", "silu_and_mul", "nvjet_down"]
+    for number, name in enumerate([*layer, *layer, "nvjet_head", "mystery"]):
+        graph.kernel(name, at=30 + 10 * number, dur=5, grid=[8, 1, 1])
+    model = architecture(config, name="small")
+    device, _, notes = report(view_of(replay), model=model, workload=Workload((100,) * 8))
+    found = {row.name: (row.role, row.rates.moved_bytes) for row in device.kernels}
+    weights = {"nvjet_qkv": (64, 128), "nvjet_o": (64, 64), "nvjet_up": (64, 256), "nvjet_down": (128, 64)}
+    for name, (inner, columns) in weights.items():
+        assert found[name][1] == 2 * 2 * (inner * columns + 8 * inner + 8 * columns)
+    assert found["nvjet_head"] == ("lm_head", 2 * (64 * 1000 + 8 * 64 + 8 * 1000))
+    assert found["flash_fwd"] == ("attention", 2 * (8 * 100 * 2 * 32 + 8 * 64) * 2 - 0)
+    assert found["flash_combine"] == ("attention", 2 * 8 * 64 * 2)
+    assert found["silu_and_mul"][0] == "activation"
+    assert found["mystery"] == (None, None)
+    assert notes == ("model small: 9 of 9 matrix products have a role in the 2 layers",)
+
+
+def test_rows_by_shape_and_by_site():
+    made = TraceBuilder(device="NVIDIA H100 80GB HBM3")
+    for number, line in enumerate((10, 10, 20)):
+        at = 100 * number
+        made.python("torch/nn/modules/module.py(5): _call_impl", at=at, dur=80)
+        made.python(f"model/layer.py({line}): forward", at=at + 1, dur=70)
+        made.op("aten::mm", at=at + 2, dur=60, **MM)
+        made.launch(at=at + 5).kernel("gemm", at=at + 20, dur=6, grid=[number, 1, 1])
+    view = view_of(made)
+    by_site, _, _ = report(view, group_by=GroupBy.SITE)
+    assert [(row.site, row.launches) for row in by_site.kernels] == [
+        ("layer.py(10): forward", 2),
+        ("layer.py(20): forward", 1),
+    ]
+    assert len(report(view, group_by=GroupBy.SHAPE)[0].kernels) == 3
+    assert len(report(view)[0].kernels) == 1
+
+
+def test_without_a_known_device_rates_stay_and_shares_do_not():
+    made = eager(("aten::mm", MM, [("gemm", 6)]))
+    made.device_name = "Mystery 9000"
+    device, _, _ = report(view_of(made))
+    row = device.kernels[0]
+    assert row.rates.achieved_gbps == pytest.approx(MM_BYTES / 6000)
+    assert row.rates.peak_frac is None
+    assert "no peaks are known" in device.ceilings.missing
+    by_hand, _, _ = report(view_of(made), peaks=PeakOptions(gbps=1000.0))
+    assert by_hand.kernels[0].rates.peak_frac == pytest.approx(MM_BYTES / 6000 / 1000)
+
+
+@pytest.mark.parametrize(
+    ("facts", "bound"),
+    [
+        (Facts(100_000, 0.5, 132, 132, 80_000, 1_000), Bound.MEMORY),
+        (Facts(100_000, 0.5, 132, 132, 20_000, 70_000), Bound.COMPUTE),
+        (Facts(100_000, 0.5, 132, 132, 20_000, 1_000), Bound.LATENCY),
+        (Facts(2_000, 0.5, 132, 132, 100, None), Bound.LAUNCH),
+        (Facts(2_000, 0.5, 132, 132, None, None), Bound.LAUNCH),
+        (Facts(100_000, 0.5, 132, 132, None, None), None),
+        (Facts(100_000, 0.5, 32, 132, None, None), Bound.LATENCY),
+    ],
+)
+def test_what_limits_a_kernel(facts, bound):
+    assert bound_of(facts)[0] is bound
+
+
+def test_a_full_or_a_fast_or_a_rare_kernel_is_not_starved():
+    assert underfilled(Facts(50_000, 0.3, 64, 132, 10_000, None))
+    assert not underfilled(Facts(50_000, 0.3, 132, 132, 10_000, None))
+    assert not underfilled(Facts(50_000, 0.3, 88, 132, 36_000, None))
+    assert not underfilled(Facts(50_000, 0.01, 64, 132, 10_000, None))
+    assert not underfilled(Facts(2_000, 0.3, 64, 132, 10, None))
+    assert not underfilled(Facts(50_000, 0.3, 100, 132, None, None))
+
+
+def test_facts_are_left_as_they_are():
+    trace = trace_of(eager(("aten::mm", MM, [("gemm", 6)])))
+    before = [column.copy() for column in (trace.ops.start_ns, trace.host.detail)]
+    report(views_of(trace)[0])
+    assert all((old == new).all() for old, new in zip(before, (trace.ops.start_ns, trace.host.detail), strict=True))

@@ -1,0 +1,130 @@
+"""The floor of a trace's step: device, batch and context from the flags, the server's log, or the trace itself."""
+
+from dataclasses import dataclass, replace
+
+from traceaudit.analyses.bandwidth import peaks_of
+from traceaudit.analyses.distance import distance
+from traceaudit.analyses.roofline import Measurement
+from traceaudit.analyses.serverlog.readings import same_batch
+from traceaudit.audit.floor import roofline
+from traceaudit.config.floor import RooflineFlags, RooflineRequest, roofline_request
+from traceaudit.errors import UnknownHardwareError, UsageError
+from traceaudit.model.deviceview import DeviceView
+from traceaudit.model.hardware import Peaks
+from traceaudit.model.kerneloptions import PeakOptions
+from traceaudit.model.results import DeviceAudit
+from traceaudit.model.results.onepage import FloorSide, ServerSide, StepChoice
+from traceaudit.model.results.roofline import Reading
+from traceaudit.model.results.serverlog import ServerReport
+
+__all__ = ["FloorInput", "engine_batch", "floor_input", "floor_side", "trace_batch"]
+
+
+@dataclass(frozen=True, slots=True)
+class FloorInput:
+    """A floor's request made whole, and who said what; `asked` is the same at the batch that was asked for."""
+
+    request: RooflineRequest
+    gpu_source: str
+    batch_source: str
+    context_source: str
+    asked: RooflineRequest | None
+
+
+def floor_input(flags: RooflineFlags, view: DeviceView, device: DeviceAudit, server: ServerSide | None) -> FloorInput:
+    """Complete what the flags leave open: the device from the trace, batch and context from log or trace.
+
+    Raises
+    ------
+    UsageError
+        If nothing tells the batch or the context.
+    UnknownHardwareError
+        If no peak is known for the device.
+    """
+    peaks, gpu_source = _peaks(flags, view)
+    batch, batch_source = _batch(flags, device, server)
+    context, context_source = _context(flags, server)
+    made = roofline_request(replace(flags, batch=batch, context=context), peaks=peaks)
+    asked = _asked_batch(flags, context, batch, server)
+    return FloorInput(
+        made,
+        gpu_source,
+        batch_source,
+        context_source,
+        None if asked is None else roofline_request(replace(flags, batch=asked, context=context), peaks=peaks),
+    )
+
+
+def floor_side(
+    given: FloorInput, view: DeviceView, device: DeviceAudit, step: StepChoice, accept_length: float
+) -> FloorSide:
+    """Return the floor of the step that ran, and the way from it to the step."""
+    walls = [wall for wall in (step.wall, step.given) if wall is not None]
+    measured = Measurement(accept_length, tuple(Reading(wall.step_ns, wall.source) for wall in walls))
+    floor = roofline(replace(given.request, measurement=measured))
+    return FloorSide(
+        roofline=replace(floor, distance=distance(view, device, floor)),
+        gpu_source=given.gpu_source,
+        batch_source=given.batch_source,
+        context_source=given.context_source,
+        asked=None if given.asked is None else roofline(given.asked),
+    )
+
+
+def engine_batch(report: ServerReport) -> int:
+    """Return the requests in the batch of the busiest engine: the batch of one step."""
+    return max((engine.steady_batch for engine in report.engines), default=0)
+
+
+def trace_batch(device: DeviceAudit) -> int | None:
+    """Return the batch that the used steps carry in their name, None if they carry none or several."""
+    batches = {item.batch for item in device.steps.items if item.used}
+    return batches.pop() if len(batches) == 1 else None
+
+
+def _peaks(flags: RooflineFlags, view: DeviceView) -> tuple[Peaks | None, str]:
+    if flags.gpu is not None:
+        return None, "--gpu"
+    if flags.peak_gbps is not None:
+        return None, "--peak-gbps"
+    peaks, ceilings = peaks_of(view, PeakOptions())
+    if peaks is None:
+        raise UnknownHardwareError(
+            f"no peaks for the device of the trace: {ceilings.missing}", hint="--gpu NAME says which device it is"
+        )
+    return peaks, "the trace"
+
+
+def _batch(flags: RooflineFlags, device: DeviceAudit, server: ServerSide | None) -> tuple[int | None, str]:
+    """Take the log's batch, else the one given, else the one in the steps' names."""
+    if flags.context is not None and "," in flags.context:
+        return flags.batch, "--context"
+    if server is not None and server.engine_batch:
+        if flags.batch is None:
+            return server.engine_batch, "the server's log"
+        if not same_batch(server.engine_batch, flags.batch):
+            return server.engine_batch, f"the server's log, not --batch {flags.batch}"
+    if flags.batch is not None:
+        return flags.batch, "--batch"
+    named = trace_batch(device)
+    if named is None:
+        raise UsageError("nothing tells the batch of the step", hint="--batch B, or --server-log LOG")
+    return named, "the names of the steps"
+
+
+def _context(flags: RooflineFlags, server: ServerSide | None) -> tuple[str, str]:
+    if flags.context is not None:
+        return flags.context, "--context"
+    tokens = None if server is None else server.report.context_tokens
+    if tokens is None:
+        raise UsageError("no --context", hint="--context C gives the tokens in the cache of a request")
+    return str(tokens), "the server's log, tokens over requests"
+
+
+def _asked_batch(flags: RooflineFlags, context: str, batch: int | None, server: ServerSide | None) -> int | None:
+    """Return the batch of an engine that was asked for, where another one ran."""
+    if server is None or server.asked is None or batch is None or "," in context:
+        return None
+    engines = max(flags.dp, len(server.report.engines))
+    asked = max(round(server.asked / engines), 1)
+    return None if same_batch(batch, asked) else asked

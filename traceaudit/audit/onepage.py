@@ -1,0 +1,147 @@
+"""`reconcile` with a server's log or a model: the audit on one page."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from traceaudit.analyses.onepage.bound import gain_bound, hidden_kernels, kernel_lines
+from traceaudit.analyses.onepage.decision import decide
+from traceaudit.analyses.onepage.fixes import Situation
+from traceaudit.analyses.serverlog.analysis import serverlog
+from traceaudit.analyses.whatif import KERNELS_RANKED, predict
+from traceaudit.audit.floor import architecture_of
+from traceaudit.audit.floorside import FloorInput, engine_batch, floor_input, floor_side, trace_batch
+from traceaudit.audit.kerneltimes import device_kernels
+from traceaudit.audit.ledger import reconcile_traces
+from traceaudit.audit.reading import Progress, read_traces
+from traceaudit.audit.steptime import longest, step_choice
+from traceaudit.config.onepage import OnePageRequest
+from traceaudit.errors import MissingDataError, UsageError
+from traceaudit.ingest.serverlog.reader import read_server_log
+from traceaudit.model.deviceview import DeviceView
+from traceaudit.model.findings import Finding
+from traceaudit.model.kerneloptions import KernelOptions
+from traceaudit.model.options import ReconcileOptions, Speedup, WhatIfOptions
+from traceaudit.model.results import Completeness, DeviceAudit, Reconciliation
+from traceaudit.model.results.onepage import OnePage, ServerSide, StepChoice
+from traceaudit.model.results.serverlog import ServerReport
+from traceaudit.model.results.whatif import DeviceWhatIf
+from traceaudit.model.serverlines import ServerLogOptions
+from traceaudit.units import NS_PER_S
+
+__all__ = ["onepage"]
+
+
+def onepage(path: str, request: OnePageRequest, *, progress: Progress | None = None) -> OnePage:
+    """Audit a trace together with what the server logged and what the hardware allows.
+
+    Raises
+    ------
+    TraceError, UsageError
+        As `reconcile`, `serverlog` and `roofline`; also if nothing tells the batch or the device.
+    """
+    report = _report(request)
+    traces = read_traces(path, progress)
+    step = step_choice(request, report, traces)
+    options = replace(request.options, wall=step.wall)
+    result, views = reconcile_traces(traces, options, path)
+    device, view = longest(result, views)
+    server = None if report is None else _server_side(report, request, device)
+    given = None if request.floor is None else floor_input(request.floor, view, device, server)
+    accept = (report.accept_length if report else None) or request.accept_length or 1.0
+    floor = None if given is None else floor_side(given, view, device, step, accept)
+    rated, found = device_kernels(view, device, _kernel_options(given, options))
+    result = _with_findings(result, (*(report.findings if report else ()), *found))
+    rate = _rate(request, report, device, step, accept)
+    asked = WhatIfOptions(options)
+    prediction = _prediction(view, device, asked)
+    lines = () if prediction is None else kernel_lines(rated, prediction, device)
+    retime = _retime(view, device, asked, prediction)
+    situation = Situation(result.completeness, device, lines, prediction, retime, server, floor, rate)
+    return _page(result, situation, step)
+
+
+def _report(request: OnePageRequest) -> ServerReport | None:
+    if not request.server_logs:
+        return None
+    asked = request.concurrency
+    if asked is None and request.floor is not None and request.floor.batch is not None:
+        asked = request.floor.batch * request.floor.dp
+    report = serverlog(read_server_log(request.server_logs), ServerLogOptions(expected=asked))
+    if report.accept_length is None and request.accept_length is not None:
+        return replace(report, accept_length=request.accept_length)
+    return report
+
+
+def _server_side(report: ServerReport, request: OnePageRequest, device: DeviceAudit) -> ServerSide:
+    asked = report.expected if request.concurrency is None else request.concurrency
+    return ServerSide(report, asked, engine_batch(report), trace_batch(device))
+
+
+def _kernel_options(given: FloorInput | None, options: ReconcileOptions) -> KernelOptions:
+    """With a model, kernels without shapes get their bytes from their roles in it."""
+    if given is None:
+        return KernelOptions(base=options)
+    return KernelOptions(base=options, model=architecture_of(given.request), workload=given.request.workload)
+
+
+def _with_findings(result: Reconciliation, found: tuple[Finding, ...]) -> Reconciliation:
+    if not found:
+        return result
+    return replace(result, completeness=Completeness.of((*result.completeness.findings, *found)))
+
+
+def _rate(
+    request: OnePageRequest, report: ServerReport | None, device: DeviceAudit, step: StepChoice, accept: float
+) -> float | None:
+    """Return the tokens a second now: a client's, the log's, or the batch of the steps over the wall."""
+    known = request.tokens_per_second or (report.tokens_per_second if report else None)
+    batch = trace_batch(device) if report is None else engine_batch(report)
+    if known is not None or not batch or step.wall is None:
+        return known
+    return batch * accept * NS_PER_S / step.wall.step_ns
+
+
+def _page(result: Reconciliation, situation: Situation, step: StepChoice) -> OnePage:
+    gain = None
+    if situation.prediction is not None:
+        gain = gain_bound(situation.kernels, situation.prediction, situation.retime, situation.tokens_per_second)
+    return OnePage(
+        reconciliation=result,
+        device=situation.audit,
+        step=step,
+        server=situation.server,
+        floor=situation.floor,
+        kernels=situation.kernels,
+        hidden=hidden_kernels(situation.kernels),
+        gain=gain,
+        fixes=decide(situation),
+    )
+
+
+def _prediction(view: DeviceView, device: DeviceAudit, options: WhatIfOptions) -> DeviceWhatIf | None:
+    """Re-time the step as it is; None where no step has launches and ops."""
+    try:
+        return predict(view, device, options, ranked=KERNELS_RANKED)
+    except MissingDataError:
+        return None
+
+
+def _retime(
+    view: DeviceView, device: DeviceAudit, options: WhatIfOptions, prediction: DeviceWhatIf | None
+) -> Callable[[tuple[Speedup, ...], bool], float]:
+    """Return the re-timing of this device, which remembers its answers; a change without a match changes nothing."""
+    known: dict[tuple[tuple[str, float], ...], float] = {}
+
+    def retime(speedups: tuple[Speedup, ...], graph_replay: bool) -> float:  # noqa: FBT001  (called through Callable)
+        if prediction is None:
+            return 0.0
+        key = (*((one.text, one.factor) for one in speedups), ("", float(graph_replay)))
+        if key not in known:
+            changed = replace(options, speedups=speedups, graph_replay=graph_replay)
+            try:
+                known[key] = predict(view, device, changed, ranked=0).predicted_ns
+            except UsageError:
+                known[key] = prediction.baseline_ns
+        return known[key]
+
+    return retime

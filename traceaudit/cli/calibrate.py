@@ -1,0 +1,43 @@
+"""``traceaudit calibrate``: what this machine's GPU really reaches."""
+
+from typing import Annotated
+
+import typer
+
+from traceaudit.cli import options as opt
+
+__all__ = ["calibrate"]
+
+DeviceNumber = Annotated[int, typer.Option("--device", metavar="N", help="Ordinal of the device.")]
+Repeats = Annotated[int, typer.Option("--repeats", metavar="N", help="Times that each measurement is repeated.")]
+Save = Annotated[
+    str | None,
+    typer.Option(
+        "--save", metavar="FILE", show_default=False, help="Write the machine file that kernels --machine reads."
+    ),
+]
+
+
+def calibrate(
+    *,
+    device: DeviceNumber = 0,
+    repeats: Repeats = 15,
+    save: Save = None,
+    format_: opt.FormatOption = None,
+    output: opt.OutputFile = None,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,  # noqa: ARG001  (the error boundary looks for it)
+) -> None:
+    """Measure read, copy and triad bandwidth and matrix rates of a GPU; needs torch."""
+    from traceaudit.cli.output import Output, deliver, write_file
+    from traceaudit.errors import UsageError
+    from traceaudit.interop.calibrate import calibrate as measure
+    from traceaudit.report.calibration import machine_toml
+
+    if repeats < 1 or device < 0:
+        raise UsageError("--repeats must be at least 1, and --device 0 or more")
+    out = Output.of("calibrate", format_, output, strict=False, quiet=quiet)
+    result = measure(device, repeats=repeats)
+    if save is not None:
+        write_file(save, machine_toml(result))
+    deliver(lambda _: result, out)

@@ -1,0 +1,64 @@
+"""The way from the floor to the step in a sentence and in rows."""
+
+from typing import TYPE_CHECKING
+
+from traceaudit.report.format import duration
+
+if TYPE_CHECKING:
+    from traceaudit.model.results.distance import Distance, Part
+
+__all__ = ["NAMES", "distance_notes", "distance_rows", "distance_text"]
+
+NAMES = {
+    "weight_kernels": "matrix products",
+    "attention_kernels": "attention",
+    "other_kernels": "other kernels",
+    "exposed_comm": "exposed comm",
+    "exposed_copy": "exposed copy",
+    "idle": "idle",
+    "outside": "outside the trace",
+}
+
+
+def distance_text(distance: "Distance") -> str:
+    """Write ``step = floor + …`` with every term that is not 0."""
+    steps = distance.steps
+    kernels = [part for part in distance.parts if part.name not in ("idle", "outside") and part.time_ns]
+    inner = ", ".join(f"{NAMES[part.name]} {duration(part.time_ns / steps)}" for part in kernels)
+    below = duration(distance.below_speed_of_light_ns / steps)
+    text = f"{duration(distance.measured_ns / steps)} = floor {duration(distance.floor_ns / steps)}"
+    text += f" + kernels beyond the speed of light {below}" + (f" ({inner})" if len(kernels) > 1 else "")
+    for name in ("idle", "outside"):
+        part = distance.part(name)
+        if part is not None and part.time_ns:
+            text += f" + {_idle_name(distance, part)} {duration(part.time_ns / steps)}"
+    return text
+
+
+def distance_rows(distance: "Distance") -> tuple[tuple[str, float, float, float], ...]:
+    """Give a row for each term of a step: name, time taken, floor, time beyond it; ns a step, with floor and sum."""
+    steps = distance.steps
+    rows = [
+        (_idle_name(distance, part), part.took_ns / steps, part.floor_ns / steps, part.time_ns / steps)
+        for part in distance.parts
+        if part.took_ns or part.floor_ns
+    ]
+    whole = "wall" if distance.from_wall else "window"
+    beyond = (distance.measured_ns - distance.floor_ns) / steps
+    return (*rows, (whole, distance.measured_ns / steps, distance.floor_ns / steps, beyond))
+
+
+def _idle_name(distance: "Distance", part: "Part") -> str:
+    if part.name == "idle" and distance.full_speed:
+        return "idle at full speed"
+    return NAMES[part.name]
+
+
+def distance_notes(distance: "Distance") -> tuple[str, ...]:
+    """Say what the rows stand for."""
+    notes = ["kernels by name: weights are the floor of the matrix products, caches that of attention"]
+    if distance.full_speed:
+        notes.append("idle is the wall minus busy: the profiled step is longer than the wall")
+    if not distance.from_wall:
+        notes.append("no wall: the step is as long as the profiler made it")
+    return tuple(notes)
