@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.doctest",
     "from_source",
+    "pictures",
 ]
 exclude_patterns = ["_build"]
 

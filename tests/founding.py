@@ -20,8 +20,9 @@ MOE_US = 54_286
 OTHER_US = 30_623
 DEVICE = "NVIDIA RTX PRO 6000 Blackwell Server Edition"
 LINE = (
-    "[2026-06-17 21:09:{second:02d} TP0] Decode batch, #running-req: 8, #full token: 2560, full token usage: 0.00, "
-    "#swa token: 2048, swa token usage: 0.00, cuda graph: True, gen throughput (token/s): 28.00, #queue-req: 8"
+    "[2026-06-17 21:{minute:02d}:{second:02d} TP0] Decode batch, #running-req: 8, #full token: 2560, "
+    "full token usage: 0.00, #swa token: 2048, swa token usage: 0.00, cuda graph: True, "
+    "gen throughput (token/s): 28.00, #queue-req: 8"
 )
 
 
@@ -31,13 +32,19 @@ def trace(*, steps=4, others=1):
     for number in range(steps):
         at = number * STEP_US
         made.annotation("step[decode bs=8]", at=at, dur=STEP_US)
-        made.launch(at=at + 10).kernel("_tiled_sparse_decode_kernel", at=at + 100, dur=ATTENTION_US, grid=[64, 1, 1], block=[128, 1, 1])
+        made.launch(at=at + 10).kernel(
+            "_tiled_sparse_decode_kernel", at=at + 100, dur=ATTENTION_US, grid=[64, 1, 1], block=[128, 1, 1]
+        )
         start = at + 100 + ATTENTION_US
-        made.launch(at=at + 20).kernel("moe_slot_gemv_kernel", at=start, dur=MOE_US, grid=[4096, 1, 1], block=[128, 1, 1])
+        made.launch(at=at + 20).kernel(
+            "moe_slot_gemv_kernel", at=start, dur=MOE_US, grid=[4096, 1, 1], block=[128, 1, 1]
+        )
         start += MOE_US
         each = OTHER_US // others
         for index in range(others):
-            made.launch(at=at + 30 + 5 * index).kernel(f"other_{index}", at=start, dur=each, grid=[512, 1, 1], block=[128, 1, 1])
+            made.launch(at=at + 30 + 5 * index).kernel(
+                f"other_{index}", at=start, dur=each, grid=[512, 1, 1], block=[128, 1, 1]
+            )
             start += each
         made.call("cudaStreamSynchronize", at=at + 60 + 5 * others, dur=start - at - 50 - 5 * others)
         made.annotation("get_next_batch_to_run", at=start + 20, dur=at + STEP_US - start - 30)
@@ -55,7 +62,8 @@ def write_trace(folder, name="decode.json", **settings):
 
 
 def write_log(folder, *, rate=28.0, queue=8, name="server.log"):
-    lines = [LINE.format(second=4 * index) for index in range(12)]
+    seconds = [round(40 * STEP_US * index / 1e6) for index in range(12)]
+    lines = [LINE.format(minute=9 + second // 60, second=second % 60) for second in seconds]
     if rate is None:
         lines = [line.replace("gen throughput (token/s): 28.00, ", "") for line in lines]
     else:

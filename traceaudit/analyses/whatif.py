@@ -85,7 +85,7 @@ def predict(
         low_ns=min(steps),
         high_ns=max(steps),
         naive_ns=naive,
-        busy_share_frac=audit.step.busy_ns / baseline,
+        busy_share_frac=audit.step.busy_ns / baseline if baseline else 0.0,
         bound_by=_bound(plan, models[0], change, options),
         changed_op_time_ns=removed,
         matched=change.matched,

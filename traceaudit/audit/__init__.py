@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from traceaudit.audit.floor import roofline
     from traceaudit.audit.kerneltimes import kernels
     from traceaudit.audit.ledger import reconcile
-    from traceaudit.audit.onepage import onepage
+    from traceaudit.audit.page import onepage
     from traceaudit.audit.prediction import whatif
     from traceaudit.audit.reading import Progress
     from traceaudit.audit.served import serverlog
@@ -26,7 +26,7 @@ _MODULES = {
     "gaps": "waiting",
     "inspect": "contents",
     "kernels": "kerneltimes",
-    "onepage": "onepage",
+    "onepage": "page",
     "reconcile": "ledger",
     "roofline": "floor",
     "serverlog": "served",

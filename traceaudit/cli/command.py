@@ -62,9 +62,15 @@ def _converter(annotation: object) -> "Callable[[Any], object] | None":
         return _whole_number
     if annotation is bool:
         return bool
+    if annotation == list[str]:
+        return _texts
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return lambda value: _choice(annotation, value)
     return None
+
+
+def _texts(values: Any) -> list[str]:  # noqa: ANN401  (whatever the parser collected)
+    return [str(value) for value in values]
 
 
 def _whole_number(value: object) -> int:

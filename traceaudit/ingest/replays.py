@@ -144,11 +144,10 @@ def _by_place(replays: list[_Replay], host: HostRows, names: Sequence[str]) -> I
     if not period:
         return
     usual = _complete(replays)
-    last = len(replays) - 1
     for first in range(period):
         group = replays[first::period]
         complete = _complete(group)
-        if period == 1 and last >= PIECES - 1 and [r for r in group if r.ops != complete] == [replays[last]]:
+        if period == 1 and len(replays) >= PIECES and [r for r in group if _is_part(r.ops, complete)] == replays[-1:]:
             continue
         yield group, complete
         if len({replay.ops for replay in group}) > 1:

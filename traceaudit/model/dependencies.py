@@ -188,15 +188,17 @@ def _ends_of_launches(launch: I64, start: I64, end: I64) -> tuple[npt.NDArray[np
 def _latest_before(group: I64, start: I64, end: I64) -> tuple[I64, I64]:
     """Pair each member of a group of several with the member that ended last before it began."""
     members = np.flatnonzero(group >= 0)
-    values, counts = np.unique(group[members], return_counts=True)
-    members = members[np.isin(group[members], values[counts > 1])]
+    _, inverse, counts = np.unique(group[members], return_inverse=True, return_counts=True)
+    several = counts[inverse] > 1
+    members, number = members[several], inverse[several]
     if not len(members):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    by_end = members[np.lexsort((start[members], end[members], group[members]))]
-    span = int(end[members].max() - start[members].min()) + 2
+    order = np.lexsort((start[members], end[members], number))
+    by_end = members[order]
     base = int(start[members].min())
-    key = (group[by_end]).astype(np.float64) * span + (end[by_end] - base)
-    wanted = group[members].astype(np.float64) * span + (start[members] - base)
+    span = int(end[members].max()) - base + 2
+    key = number[order] * span + (end[by_end] - base)
+    wanted = number * span + (start[members] - base)
     position = np.searchsorted(key, wanted, "right") - 1
     good = (position >= 0) & (group[by_end[np.maximum(position, 0)]] == group[members])
     source = by_end[np.maximum(position, 0)]

@@ -32,6 +32,7 @@ __all__ = [
     "SideStatistic",
     "compare",
     "compare_single",
+    "median_variance",
     "side_statistic",
     "z_of",
 ]

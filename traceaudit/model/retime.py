@@ -270,4 +270,7 @@ def _tail(timeline: Timeline, node: I64, end: int, host_end: int) -> tuple[I64, 
             behind = until - int(timeline.end_ns[node[last]])
             source.append(last)
             lag.append(min(behind, 0) if is_op[last] else behind)
+    ends = [int(timeline.end_ns[node[one]]) for one in source]
+    if max(at + behind for at, behind in zip(ends, lag, strict=True)) < end:  # with work of steps before the plan
+        lag[0] = end - ends[0]
     return np.array(source, np.int64), np.array(lag, np.int64)

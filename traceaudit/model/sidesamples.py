@@ -62,9 +62,10 @@ def usual_kernel(side: Side, keys: frozenset[KernelKey]) -> KernelSamples | None
 
 
 def kernel_names(side: Side, keys: frozenset[KernelKey]) -> tuple[str, ...]:
-    """Return the names of the kernels with these keys."""
+    """Return the names of the kernels with these keys, most time first."""
     kernels = [usual_kernel(side, frozenset((key,))) for key in sorted(keys)]
-    return tuple(dict.fromkeys(kernel.name for kernel in kernels if kernel is not None))
+    found = sorted((kernel for kernel in kernels if kernel is not None), key=lambda kernel: -sum(kernel.step_ns))
+    return tuple(dict.fromkeys(kernel.name for kernel in found))
 
 
 def windows(side: Side) -> list[RunSamples]:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMES", "distance_notes", "distance_rows", "distance_text"]
 
+LEAST_FRAC = 0.0005
 NAMES = {
     "weight_kernels": "matrix products",
     "attention_kernels": "attention",
@@ -21,16 +22,18 @@ NAMES = {
 
 
 def distance_text(distance: "Distance") -> str:
-    """Write ``step = floor + …`` with every term that is not 0."""
-    steps = distance.steps
-    kernels = [part for part in distance.parts if part.name not in ("idle", "outside") and part.time_ns]
+    """Write ``step = floor + …``, without the terms that no digit of the step shows."""
+    steps, least_ns = distance.steps, LEAST_FRAC * distance.measured_ns
+    kernels = [
+        part for part in distance.parts if part.name not in ("idle", "outside") and abs(part.time_ns) >= least_ns
+    ]
     inner = ", ".join(f"{NAMES[part.name]} {duration(part.time_ns / steps)}" for part in kernels)
     below = duration(distance.below_speed_of_light_ns / steps)
     text = f"{duration(distance.measured_ns / steps)} = floor {duration(distance.floor_ns / steps)}"
     text += f" + kernels beyond the speed of light {below}" + (f" ({inner})" if len(kernels) > 1 else "")
     for name in ("idle", "outside"):
         part = distance.part(name)
-        if part is not None and part.time_ns:
+        if part is not None and abs(part.time_ns) >= least_ns:
             text += f" + {_idle_name(distance, part)} {duration(part.time_ns / steps)}"
     return text
 

@@ -35,6 +35,7 @@ MOST_CAUSES = 4
 SAME_FRAC = 0.05
 MOST_READINGS = 4
 WORTH_FRAC = 0.02
+NOTABLE_FRAC = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +86,30 @@ def step_block(page: "OnePage") -> Block:
         answer = f"{duration(profiled.window_ns)} a step as profiled; no wall from outside (--wall-ms, --server-log)"
         return Block("How long?", answer)
     taken = next((one for one in step.readings if one.step_ns == step.wall.step_ns and one.holds), None)
-    source = step.wall.source if taken is None else f"{taken.arithmetic}, by the server's log"
-    evidence = [step.reason] if step.readings else []
-    if step.given is not None:
+    source = step.wall.source if taken is None else f"{taken.arithmetic}, by {_decider(taken)}"
+    evidence = [_reading(one) for one in _worth_telling(step.readings, step.wall.step_ns)]
+    if step.given is not None and all(one.step_ns != step.given.step_ns for one in step.readings):
         evidence.append(_against(step.wall.step_ns, step.given.step_ns, step.given.source))
-    told = {step.wall.step_ns, *([] if step.given is None else [step.given.step_ns])}
-    for reading in step.readings:
-        if reading.step_ns not in told and len(evidence) < MOST_READINGS:
-            evidence.append(_reading(reading))
     if profiled.dilation is not None and profiled.dilation > DILATED:
         longer = factor(profiled.dilation)
         evidence.append(f"profiled it took {duration(profiled.window_ns)}, {longer} that: the profiler's own doing")
     return Block("How long?", f"{duration(step.wall.step_ns)} a step = {source}", tuple(evidence))
+
+
+def _decider(reading: "StepReading") -> str:
+    return "the server's log" if reading.line is None else f"{reading.line.path}:{reading.line.number}"
+
+
+def _worth_telling(readings: "tuple[StepReading, ...]", wall_ns: int) -> "list[StepReading]":
+    """Choose what the log speaks against, then what it leaves open, then what bears the step out by another way."""
+    against = [one for one in readings if one.holds is False]
+    still_open = [one for one in readings if one.holds is None]
+    others = [one for one in readings if one.holds and one.step_ns != wall_ns and one.kind in INDEPENDENT]
+    return [*against, *still_open, *others][:MOST_READINGS]
+
+
+INDEPENDENT = {"line_spacing", "device_step", "host_step", "inter_token"}
+"""Kinds of readings that do not come from batch over rate."""
 
 
 def _against(wall_ns: int, given_ns: int, source: str) -> str:
@@ -123,7 +136,7 @@ def where_block(page: "OnePage") -> Block:
     mark = "?" if doubted(device, "idle_ns") and not full_speed else ""
     answer = f"busy {duration(step.busy_ns)} ({percent(step.busy_ns, whole)} of the {name})"
     answer += f", idle {duration(idle)}{mark} ({percent(idle, whole)})"
-    if step.residual_ns is not None and step.residual_ns > 0:
+    if step.residual_ns is not None and step.residual_ns >= NOTABLE_FRAC * whole:
         answer += f", outside the trace {duration(step.residual_ns)} ({percent(step.residual_ns, whole)})"
     evidence = []
     causes = _causes(page)
@@ -151,7 +164,10 @@ def _causes(page: "OnePage") -> str:
     }
     total = sum(causes.values())
     largest = sorted(((time_ns, cause) for cause, time_ns in causes.items() if time_ns), reverse=True)[:MOST_CAUSES]
-    return ", ".join(f"{label_of(cause)} {percent(time_ns, total)}" for time_ns, cause in largest)
+    shown = [(time_ns, cause) for time_ns, cause in largest if time_ns >= NOTABLE_FRAC * total]
+    return ", ".join(
+        f"{label_of(cause.removeprefix('annotation:'))} {percent(time_ns, total)}" for time_ns, cause in shown
+    )
 
 
 def floor_block(page: "OnePage") -> Block:
@@ -186,10 +202,11 @@ def _factors(page: "OnePage") -> str:
     text = f"{factor(gap.factor)} = {duration(gap.measured.step_ns)} / {duration(bounds.expected_ns)} at batch {batch}"
     if bounds.minimum_ns != bounds.expected_ns:
         text += f", {factor(gap.factor_of_minimum)} over the minimum of {duration(bounds.minimum_ns)}"
-    if asked is not None and page.step.given is not None:
-        ratio = page.step.given.step_ns / asked.floor.expected_ns
+    offered = next((one for one in page.step.readings if one.kind == "given"), None)
+    if asked is not None and offered is not None:
+        ratio = offered.step_ns / asked.floor.expected_ns
         text += (
-            f"; had batch {asked.setting.batch} run, {factor(ratio)} = {duration(page.step.given.step_ns)} / "
+            f"; had batch {asked.setting.batch} run, {factor(ratio)} = {duration(offered.step_ns)} / "
             f"{duration(asked.floor.expected_ns)}"
         )
     elif asked is not None:

@@ -51,7 +51,7 @@ RENDERERS: dict[tuple[str, str], str] = {
     ("onepage", "table"): "traceaudit.report.onepage_table",
     ("onepage", "json"): "traceaudit.report.onepage_json",
     ("onepage", "markdown"): "traceaudit.report.onepage_markdown",
-    ("onepage", "csv"): "traceaudit.report.csvtable",
+    ("onepage", "csv"): "traceaudit.report.onepage_csv",
     ("kernels", "table"): "traceaudit.report.terminal.kernels",
     ("kernels", "json"): "traceaudit.report.jsondoc",
     ("kernels", "markdown"): "traceaudit.report.markdown",

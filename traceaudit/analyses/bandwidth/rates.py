@@ -155,12 +155,11 @@ def _role(ops: I64, device: Context) -> str | None:
 
 def _level(ops: I64, duration: I64, device: Context) -> MemoryLevel | None:
     """Return where the bytes of most of a row's time come from."""
-    time: dict[MemoryLevel | None, int] = {}
-    for op, spent in zip(ops.tolist(), duration.tolist(), strict=True):
-        work = device.work.of(op)
-        if work is not None:
-            moved = int(device.work.moved_bytes[op])
-            level = level_of(work, int(device.work.read_bytes[op]), moved, device.ceilings.l2_bytes)
+    work, time = device.work, dict[MemoryLevel | None, int]()
+    columns = (work.work[ops], work.read_bytes[ops], work.write_bytes[ops], duration)
+    for index, read, write, spent in zip(*(column.tolist() for column in columns), strict=True):
+        if index != UNKNOWN:
+            level = level_of(work.works[index], read, read + write, device.ceilings.l2_bytes)
             time[level] = time.get(level, 0) + spent
     return max(time, key=lambda level: time[level]) if time else None
 

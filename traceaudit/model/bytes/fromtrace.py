@@ -136,8 +136,9 @@ class TraceSources:
     def _groups(self, owners: dict[int, int], *, annotated: bool) -> dict[int, list[int]]:
         """Gather kernels by the op that they work for; copies speak for themselves."""
         groups: dict[int, list[int]] = {}
+        kernel = np.equal(self._ops.op_type, OpType.KERNEL).tolist()
         for op, row in owners.items():
-            if self._ops.op_type[op] == OpType.KERNEL or annotated:
+            if kernel[op] or annotated:
                 groups.setdefault(row, []).append(op)
         return groups
 

@@ -7,6 +7,7 @@ counted once, so the shares sum to the op's bytes exactly.
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 __all__ = ["is_helper", "share_inputs"]
 
@@ -16,6 +17,7 @@ _HELPER = re.compile(
 )
 
 
+@cache
 def is_helper(name: str) -> bool:
     """Return whether a kernel's name is that of a helper beside the kernel that does an op's work.
 
