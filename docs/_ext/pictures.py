@@ -79,11 +79,12 @@ def draw(view: DeviceView, step: int) -> str:
     """Return the SVG of a step's window."""
     begin, end = (int(edge) for edge in view.windows.edge_ns[step : step + 2])
     strips = [_host(view, begin, end), _device(view, begin, end), _owners(view, step)]
-    height = 2 * GAP + len(strips) * (STRIP + GAP) + 44
     body = [_strip(strip, GAP + i * (STRIP + GAP), begin, end) for i, strip in enumerate(strips)]
     used = {name: colour for strip in strips for name, colour in strip.colours.items() if _holds(strip, name)}
     body.append(_axis(GAP + len(strips) * (STRIP + GAP), (end - begin) / 1e6))
-    body.append(_legend(used, height - 14))
+    legend, lines = _legend(used, GAP + len(strips) * (STRIP + GAP) + 38)
+    body.append(legend)
+    height = GAP + len(strips) * (STRIP + GAP) + 26 + 20 * lines
     return (
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" style="width:100%;background:#fff" font-family="sans-serif" '
         f'font-size="12">{"".join(body)}</svg>'
@@ -146,14 +147,19 @@ def _axis(top: int, length_ms: float) -> str:
     )
 
 
-def _legend(colours: dict[str, str], baseline: int) -> str:
-    parts, x = [], LEFT
+def _legend(colours: dict[str, str], baseline: int) -> tuple[str, int]:
+    """Return the legend and how many lines it takes."""
+    parts, x, line = [], LEFT, 0
     for name, colour in colours.items():
         text = name.replace("_", " ")
-        parts.append(f'<rect x="{x}" y="{baseline - 10}" width="11" height="11" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 15}" y="{baseline}" fill="#222">{escape(text)}</text>')
-        x += 26 + 7 * len(text)
-    return "".join(parts)
+        width = 26 + 7 * len(text)
+        if x + width > WIDTH:
+            x, line = LEFT, line + 1
+        y = baseline + 20 * line
+        parts.append(f'<rect x="{x}" y="{y - 10}" width="11" height="11" fill="{colour}"/>')
+        parts.append(f'<text x="{x + 15}" y="{y}" fill="#222">{escape(text)}</text>')
+        x += width
+    return "".join(parts), line + 1
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:

@@ -37,11 +37,20 @@ PAIRS = (
     Pair("pairs/graph-attention-1", "pairs/graph-attention-4", ATTENTION),
     Pair("pairs/graph-attention-4", "pairs/graph-attention-16", ATTENTION),
     Pair("pairs/graph-attention-16", "pairs/graph-attention-1", ATTENTION),
+    Pair("pairs/eager-context-2048", "pairs/eager-context-1024", ATTENTION),
+    Pair("pairs/eager-context-2048", "pairs/eager-context-4096", ATTENTION),
+    Pair("pairs/eager-attention-1", "pairs/eager-attention-4", ATTENTION),
+    Pair("pairs/eager-attention-4", "pairs/eager-attention-16", ATTENTION),
+    Pair("graph-decode-scheduler-sleep", "pairs/stall-context-4096", ATTENTION),
     Pair("graph-decode-scheduler-sleep", "pairs/stall-0ms", "^schedule$", "inf"),
     Pair("graph-decode-scheduler-sleep", "pairs/stall-2ms", "^schedule$", "2"),
     Pair("pairs/stall-2ms", "pairs/stall-0ms", "^schedule$", "inf"),
     Pair("graph-decode-overlapped-copy", "pairs/copy-4mb", "HtoD"),
     Pair("pairs/copy-4mb", "graph-decode-overlapped-copy", "HtoD"),
+    Pair("graph-decode-overlapped-copy", "pairs/copy-128mb", "HtoD"),
+    Pair("pairs/copy-128mb", "pairs/copy-4mb", "HtoD"),
+    Pair("pairs/copy-64mb", "pairs/copy-128mb", "HtoD"),
+    Pair("pairs/copy-64mb", "pairs/copy-64mb-context-4096", ATTENTION),
 )
 
 

@@ -67,11 +67,7 @@ def predict(
         )
     change = _change(plan, options)
     wall = audit.step.wall_ns
-    models = (
-        [as_profiled(plan, wall)]
-        if wall is None
-        else [by_row(plan, wall), by_factor(plan, wall), as_profiled(plan, wall)]
-    )
+    models = _models(plan, wall)
     steps = [_predicted(plan, model, change, options) for model in models]
     baseline = float(wall) if wall is not None else _time(plan, models[0].costs) + models[0].rest_ns
     removed = _op_time(plan, 1 - change.op_factor)
@@ -93,6 +89,14 @@ def predict(
         kernels=_gains(plan, models[0], ranked),
         steps=plan.steps,
     )
+
+
+def _models(plan: Plan, wall_ns: int | None) -> list[HostModel]:
+    """Return the ways in which the unprofiled host may differ from the profiled one, the likeliest first."""
+    profiled = as_profiled(plan, wall_ns)
+    if wall_ns is None or profiled.rest_ns >= 0:
+        return [profiled]
+    return [*by_row(plan, wall_ns), by_factor(plan, wall_ns), profiled]
 
 
 def _change(plan: Plan, options: WhatIfOptions) -> _Change:

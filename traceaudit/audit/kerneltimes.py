@@ -10,6 +10,7 @@ from traceaudit.analyses.whatif import predict
 from traceaudit.audit.reading import Progress, audit_device, read_traces, trace_findings, views_of
 from traceaudit.errors import MissingDataError
 from traceaudit.model.bytes.borrowed import OtherRun
+from traceaudit.model.bytes.work import Source
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.enclosing import enclosing_rows
 from traceaudit.model.findings import Finding
@@ -83,7 +84,7 @@ def _others(path: str, options: KernelOptions, progress: Progress | None) -> Seq
     base = replace(options.base, selection=Selection())
     traces = read_traces(path, progress)
     runs = [(view, other_run(view, options)) for view in views_of(traces, base, path)]
-    if not any(run.work.known.any() for _, run in runs):
+    if not any(work.source is not Source.REPORTED for _, run in runs for work in run.work.works):
         raise MissingDataError(
             "no op of this trace has shapes", where=path, hint="record it with record_shapes=True, without CUDA graphs"
         )

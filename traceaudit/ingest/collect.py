@@ -104,8 +104,9 @@ class Collector:
         What else tells writers apart: see `writers`.
     """
 
-    def __init__(self, limits: Limits, path: str) -> None:
+    def __init__(self, limits: Limits, path: str, *, details: bool = True) -> None:
         self._limits = limits
+        self._with_details = details
         self._path = path
         self.device, self.host, self.sync, self.overhead = Pieces(), Pieces(), Pieces(), Pieces()
         self.names, self.processes, self.threads = Codes(), Codes(), Codes()
@@ -244,7 +245,7 @@ class Collector:
             correlation = _correlations(api_args(rows))
         else:
             correlation = np.full(size, -1, dtype=np.int64)
-        if category == HostCategory.CPU_OP:
+        if category == HostCategory.CPU_OP and self._with_details:
             detail = _coded(self.details, details(rows), size) - np.int32(1)
         else:
             detail = np.full(size, -1, dtype=np.int32)

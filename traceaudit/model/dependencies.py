@@ -136,20 +136,25 @@ def _launch_edges(view: DeviceView, nodes: Nodes) -> Edges:
     return _edges(source[known], nodes.first_op + known, EdgeType.LAUNCH)
 
 
-def _queue_edges(view: DeviceView, nodes: Nodes) -> tuple[Edges, Edges]:
-    """Join the ops of each queue in order, and the ops of one graph launch by what ended last before each began.
+def _queue_edges(view: DeviceView, nodes: Nodes) -> tuple[Edges, Edges, Edges]:
+    """Join the ops of each queue in order, and the ops of a graph launch across queues.
 
-    Replays spread a graph over internal queues as the executor likes, so inside one launch the queue says nothing.
+    Queues are in order inside a launch too, where an op may start before the one before it ends (dependent launch). Which
+    branch of a graph waited for which is not recorded: of other queues, what ended last before an op began.
     """
     ops = view.ops
     order = np.lexsort((np.arange(len(ops)), ops.stream))
     previous, following = order[:-1], order[1:]
     same_queue = ops.stream[previous] == ops.stream[following]
     one_launch = (ops.launch[previous] >= 0) & (ops.launch[previous] == ops.launch[following])
-    chain = same_queue & ~one_launch
-    stream = _edges(nodes.first_op + previous[chain], nodes.first_op + following[chain], EdgeType.STREAM)
+    stream, graph = same_queue & ~one_launch, same_queue & one_launch
     source, target = _latest_before(ops.launch, ops.start_ns, ops.end_ns)
-    return stream, _edges(nodes.first_op + source, nodes.first_op + target, EdgeType.GRAPH)
+    across = ops.stream[source] != ops.stream[target]
+    return (
+        _edges(nodes.first_op + previous[stream], nodes.first_op + following[stream], EdgeType.STREAM),
+        _edges(nodes.first_op + previous[graph], nodes.first_op + following[graph], EdgeType.GRAPH),
+        _edges(nodes.first_op + source[across], nodes.first_op + target[across], EdgeType.GRAPH),
+    )
 
 
 def _boundary_edges(view: DeviceView, nodes: Nodes) -> Edges:

@@ -75,10 +75,11 @@ def label_of(name: str) -> StepLabel:
 
 
 def _sglang(mode: str, rest: str) -> StepLabel:
-    kind = _MODES.get(mode.lower().removeprefix("forwardmode."), StepKind.UNKNOWN)
+    mode = mode.lower().removeprefix("forwardmode.")
+    kind = _MODES.get(mode, StepKind.UNKNOWN)
     counts = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", rest)}
     tokens = counts.get("toks")
-    if tokens is None and kind is StepKind.DECODE and mode.lower() == "decode":
+    if tokens is None and mode == "decode":
         tokens = counts.get("bs")
     if tokens is None and "ext" in counts and "dec" in counts:
         tokens = counts["ext"] + counts["dec"]

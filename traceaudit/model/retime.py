@@ -110,7 +110,7 @@ def plan_of(timeline: Timeline, audit: DeviceAudit) -> Plan | None:
         start_ns=start,
         end_ns=end,
         node=node,
-        duration_ns=_durations(timeline, node, target[inside], source[inside], kind[inside]),
+        duration_ns=_durations(timeline, node),
         delay_ns=np.zeros(len(node), np.int64),
         floor_ns=floor,
         release_ns=release,
@@ -245,31 +245,36 @@ def _usual_lags(timeline: Timeline, edges: npt.NDArray[np.intp]) -> I64:
     return lag
 
 
-def _durations(timeline: Timeline, node: I64, target: I64, source: I64, kind: I64) -> I64:
+def _durations(timeline: Timeline, node: I64) -> I64:
     """Return recorded durations; for waiting calls the least that such a call takes when its op is already done."""
-    duration = timeline.end_ns[node] - timeline.start_ns[node]
-    waiting = timeline.node_type[node] == NodeType.SYNC
-    if not waiting.any():
-        return duration
-    ended = np.full(len(node), np.iinfo(np.int64).min, np.int64)
-    is_sync = kind == EdgeType.SYNC
-    np.maximum.at(ended, target[is_sync], timeline.end_ns[node[source[is_sync]]])
-    idle = waiting & (ended <= timeline.start_ns[node])
-    least = int(duration[idle].min()) if idle.any() else WAIT_CALL_NS
-    return np.where(waiting & ~idle, np.minimum(duration, least), duration)
+    duration = timeline.end_ns - timeline.start_ns
+    waiting = timeline.node_type == NodeType.SYNC
+    ended = np.full(len(timeline), np.iinfo(np.int64).min, np.int64)
+    of_sync = timeline.edge_type == EdgeType.SYNC
+    np.maximum.at(ended, timeline.target[of_sync], timeline.end_ns[timeline.source[of_sync]])
+    known = np.zeros(len(timeline), np.bool_)
+    known[timeline.target[of_sync]] = True
+    waited = waiting & known & (ended > timeline.start_ns)
+    in_vain = waiting & known & ~waited
+    least = int(duration[in_vain].min()) if in_vain.any() else WAIT_CALL_NS
+    return np.where(waited, np.minimum(duration, least), duration)[node]
 
 
 def _tail(timeline: Timeline, node: I64, end: int, host_end: int) -> tuple[I64, I64]:
-    """Return what decides the end of the last window: the last op, and the host's last call with what follows it."""
+    """Return what decides the end of the last window: the last op of each queue, the host's last call and its work."""
     is_op = timeline.node_type[node] == NodeType.OP
+    ops = np.flatnonzero(is_op)
+    stream = timeline.view.ops.stream[timeline.row[node[ops]]]
+    last = {queue: ops[stream == queue] for queue in np.unique(stream).tolist()}
+    groups = [(mine, end) for mine in last.values()] + [(np.flatnonzero(~is_op), min(host_end, end))]
     source: list[int] = []
     lag: list[int] = []
-    for mine, until in ((np.flatnonzero(is_op), end), (np.flatnonzero(~is_op), min(host_end, end))):
+    for mine, until in groups:
         if len(mine):
-            last = int(mine[np.argmax(timeline.end_ns[node[mine]])])
-            behind = until - int(timeline.end_ns[node[last]])
-            source.append(last)
-            lag.append(min(behind, 0) if is_op[last] else behind)
+            latest = int(mine[np.argmax(timeline.end_ns[node[mine]])])
+            behind = until - int(timeline.end_ns[node[latest]])
+            source.append(latest)
+            lag.append(min(behind, 0) if is_op[latest] else behind)
     ends = [int(timeline.end_ns[node[one]]) for one in source]
     if max(at + behind for at, behind in zip(ends, lag, strict=True)) < end:  # with work of steps before the plan
         lag[0] = end - ends[0]

@@ -125,11 +125,16 @@ def _annotations(
     used = np.unique(host.name[candidates])
     good = used[[wanted(trace.names[code]) for code in used]] if len(used) else used
     rows = candidates[np.isin(host.name[candidates], good)]
-    if not len(rows):
-        return rows
-    reach = np.maximum.accumulate(host.end_ns[rows])
-    outermost = np.concatenate(([True], host.start_ns[rows][1:] >= reach[:-1]))
-    return rows[outermost]
+    return rows[_outermost(host.start_ns[rows].tolist(), host.end_ns[rows].tolist())]
+
+
+def _outermost(start: list[int], end: list[int]) -> list[int]:
+    """Return the positions of rows that begin when the one taken before has ended."""
+    chosen: list[int] = []
+    for position, at in enumerate(start):
+        if not chosen or at >= end[chosen[-1]]:
+            chosen.append(position)
+    return chosen
 
 
 def _marked(trace: Trace, rank: int, rows: I64, source: StepSource, reason: str) -> StepMarks:

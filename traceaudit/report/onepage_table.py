@@ -65,10 +65,9 @@ def _bars(canvas: Canvas, result: "OnePage") -> None:
     if not layout:
         return
     first = layout[0]
-    lines = tuple(
-        replace(line, label=line.label.partition(", split")[0]) for line in first.lines if line.role is not Role.PART
-    )
-    add_section(canvas, Section(first.title, first.whole, first.whole_ns, lines, first.zeros), alone=True)
+    kept = [line for line in first.lines if line.role not in (Role.PART, Role.WHOLE) or line.label == first.whole]
+    lines = tuple(replace(line, label=line.label.partition(", split")[0]) for line in kept)
+    add_section(canvas, Section(first.title, first.whole, first.whole_ns, lines), alone=True)
     if any(line.doubtful for line in lines):
         canvas.line((f"{DOUBT} the findings make these numbers doubtful", "dim"), indent=2)
 
