@@ -4,9 +4,8 @@ Ops overlap, start before their launch, have no launch or no duration, run on, w
 steps touch or not, are empty, and rows lie outside all of them. Names of ops are unique, since a row written twice is one.
 """
 
-from hypothesis import strategies as st
-
 from builders import TraceBuilder
+from hypothesis import strategies as st
 
 __all__ = ["stepped_traces"]
 

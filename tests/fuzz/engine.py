@@ -4,18 +4,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from random import Random
 
-from fuzz.bases import SHAPES, build
 from builders import TraceBuilder
+from fuzz.bases import SHAPES, build
 from fuzz.oracle import BYTE_CODES, Failure, is_strict_json, judge, run
-from renderers import Document, document, dump, render
 from fuzz.rows import DAMAGES, Inapplicable
 from fuzz.texts import BYTES, COMPRESSED, FIELDS, SEEN
+from renderers import Document, document, dump, render
+
 from traceaudit.model.results import Reconciliation
 
-__all__ = ["KINDS", "Inapplicable", "Base", "Damaged", "base_of", "damaged", "outcome_of"]
+__all__ = ["KINDS", "Base", "Damaged", "Inapplicable", "base_of", "damaged", "outcome_of"]
 
 WRITERS = ("kineto-2.6", "kineto-2.12", "python", "cpu-wheel", "compact", "begin-end", "nightly-epoch")
 BASES = 12
@@ -49,7 +50,7 @@ class Damaged:
     judge: Callable[..., str]
 
 
-@lru_cache(maxsize=None)
+@cache
 def base_of(shape: str, number: int, writer: str) -> Base:
     """Return a base; it must be complete, since findings of its own would hide those of the damage."""
     trace = build(shape, Random(f"{shape} {number}"))

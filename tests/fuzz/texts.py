@@ -6,7 +6,6 @@ from collections.abc import Callable
 from random import Random
 
 import zstandard
-
 from renderers import Document, Literal
 
 __all__ = ["BYTES", "COMPRESSED", "FIELDS", "SEEN"]

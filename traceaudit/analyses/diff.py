@@ -9,7 +9,7 @@ import numpy as np
 from traceaudit.model.findings import Finding, Severity, Verdict
 from traceaudit.model.launchshape import waves
 from traceaudit.model.likeness import facts_of, unlike, unlike_findings
-from traceaudit.model.noise import PRIORS, Effect, RunSamples, compare, compare_single, side_statistic, z_of
+from traceaudit.model.noise import PRIORS, Band, Effect, RunSamples, compare, side_statistic
 from traceaudit.model.pairing import Group, Pair, Pairing, pair_kernels
 from traceaudit.model.results.diff import (
     Change,
@@ -91,8 +91,8 @@ def diff(base: Side, head: Side, options: DiffOptions = _DEFAULT, findings: Sequ
     comparable = all(remark.severity is not Severity.ERROR for remark in remarks)
     pairing = pair_kernels(base, head) if comparable else Pairing((), ())
     tests = len(pairing.pairs) + len(pairing.groups) + 2
-    z = z_of(options.confidence, tests)
-    kernels = [_kernel(base, head, pair, z) for pair in pairing.pairs]
+    band = Band(options.confidence, tests)
+    kernels = [_kernel(base, head, pair, band) for pair in pairing.pairs]
     common = _common_shift(kernels)
     kernels.sort(
         key=lambda row: (-max(row.effect.base_ns or 0, row.effect.head_ns or 0), row.identity, row.kind, row.name)
@@ -102,10 +102,10 @@ def diff(base: Side, head: Side, options: DiffOptions = _DEFAULT, findings: Sequ
         base=_summary(base),
         head=_summary(head),
         comparable=comparable,
-        step=_step(base, head, z),
-        measures=_measures(base, head, z) if comparable else (),
+        step=_step(base, head, band),
+        measures=_measures(base, head, band) if comparable else (),
         kernels=tuple(kernels),
-        groups=tuple(_group(base, head, pairing, number, group, z) for number, group in enumerate(pairing.groups)),
+        groups=tuple(_group(base, head, pairing, number, group, band) for number, group in enumerate(pairing.groups)),
         launches_base=ops_of_step(base),
         launches_head=ops_of_step(head),
         findings=found,
@@ -116,11 +116,11 @@ def diff(base: Side, head: Side, options: DiffOptions = _DEFAULT, findings: Sequ
     )
 
 
-def _kernel(base: Side, head: Side, pair: Pair, z: float) -> KernelDiff:
+def _kernel(base: Side, head: Side, pair: Pair, band: Band) -> KernelDiff:
     old, new = usual_kernel(base, pair.base), usual_kernel(head, pair.head)
     known = new or old
     assert known is not None  # noqa: S101  (a pair has at least one side)
-    effect = _effect(kernel_samples(base, pair.base), kernel_samples(head, pair.head), known.kind, z)
+    effect = _effect(kernel_samples(base, pair.base), kernel_samples(head, pair.head), known.kind, band)
     effect = replace(effect, launch_sd_ns=known.launch_sd_ns)
     return KernelDiff(
         name=known.name,
@@ -148,7 +148,7 @@ def _status(pair: Pair, effect: Effect) -> Status:
     return Status.SLOWER if effect.delta_ns > 0 else Status.FASTER
 
 
-def _group(base: Side, head: Side, pairing: Pairing, number: int, group: Group, z: float) -> GroupDiff:
+def _group(base: Side, head: Side, pairing: Pairing, number: int, group: Group, band: Band) -> GroupDiff:
     members = [pair for pair in pairing.pairs if pair.group == number]
     in_base = frozenset(key for pair in members for key in pair.base)
     in_head = frozenset(key for pair in members for key in pair.head)
@@ -156,17 +156,13 @@ def _group(base: Side, head: Side, pairing: Pairing, number: int, group: Group, 
         kind=group.kind,
         base=kernel_names(base, in_base),
         head=kernel_names(head, in_head),
-        effect=_effect(kernel_samples(base, in_base), kernel_samples(head, in_head), "compute", z),
+        effect=_effect(kernel_samples(base, in_base), kernel_samples(head, in_head), "compute", band),
     )
 
 
-def _effect(base: Sequence[RunSamples] | None, head: Sequence[RunSamples] | None, kind: str, z: float) -> Effect:
-    prior = PRIORS[kind]
-    if base is not None and head is not None:
-        return compare(side_statistic(base), side_statistic(head), prior, z)
-    only = base if base is not None else head
-    assert only is not None  # noqa: S101  (a kernel is on one side at least)
-    return compare_single(side_statistic(only), prior, z, head=base is None)
+def _effect(base: Sequence[RunSamples] | None, head: Sequence[RunSamples] | None, kind: str, band: Band) -> Effect:
+    before, after = (None if side is None else side_statistic(side) for side in (base, head))
+    return compare(before, after, PRIORS[kind], band)
 
 
 def _changes(base: Side, head: Side, old: KernelSamples | None, new: KernelSamples | None) -> tuple[Change, ...]:
@@ -192,30 +188,30 @@ def _described(run: RunSummary, kernel: KernelSamples) -> dict[str, str | None]:
     }
 
 
-def _step(base: Side, head: Side, z: float) -> Measure:
+def _step(base: Side, head: Side, band: Band) -> Measure:
     """Compare the profiled windows; they are judged where the device, not the host, sets their length."""
-    effect = _effect(windows(base), windows(head), "device", z)
+    effect = _effect(windows(base), windows(head), "device", band)
     bound = min(busy_frac(side) for side in (base, head))
     if bound >= DEVICE_BOUND_FRAC:
         return Measure("window", effect, judged=True)
-    wide = _effect(windows(base), windows(head), "host", z)
+    wide = _effect(windows(base), windows(head), "host", band)
     share = f"the device is busy for {100 * bound:.0f} % of the profiled step"
     return Measure("window", wide, judged=False, reason=f"{share}, so its length is the host's and the profiler's")
 
 
-def _measures(base: Side, head: Side, z: float) -> tuple[Measure, ...]:
+def _measures(base: Side, head: Side, band: Band) -> tuple[Measure, ...]:
     measures = [
-        Measure("op_time", _effect(op_times(base), op_times(head), "device", z), judged=True),
-        Measure("busy", _effect(busy_times(base), busy_times(head), "device", z), judged=True),
+        Measure("op_time", _effect(op_times(base), op_times(head), "device", band), judged=True),
+        Measure("busy", _effect(busy_times(base), busy_times(head), "device", band), judged=True),
     ]
     walls = [walls_of(side) for side in (base, head)]
     if walls[0] and walls[1]:
         enough = min(len(walls[0]), len(walls[1])) >= WALL_RUNS
         reason = None if enough else f"the host's noise is known from {WALL_RUNS} runs a side on"
-        measures.append(Measure("wall", _effect(walls[0], walls[1], "host", z), enough, reason))
+        measures.append(Measure("wall", _effect(walls[0], walls[1], "host", band), enough, reason))
     for name in base.runs[0].accounts:
         kind = "device" if name in _JUDGED_BUSY else "host"
-        effect = _effect(account_times(base, name), account_times(head, name), kind, z)
+        effect = _effect(account_times(base, name), account_times(head, name), kind, band)
         measures.append(Measure(name, effect, judged=False, reason="accounts are judged where a budget names them"))
     return tuple(measures)
 

@@ -92,7 +92,7 @@ def find_gaps(view: DeviceView, audit: DeviceAudit, steps: StepOptions, *, short
 
 
 class _Parts:
-    """Parts of idle pieces by cause: which piece, which cause, how long, and the host row that decided (-1 for none)."""
+    """Parts of idle pieces by cause: which piece, which cause, how long, which host row decided (-1 for none)."""
 
     def __init__(self) -> None:
         self._columns: list[tuple[I64, I64, I64, I64]] = []

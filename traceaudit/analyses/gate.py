@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from traceaudit.model.budget import Budget, KernelRule, Limits, MeasureRule
 from traceaudit.model.findings import Finding, Severity, Verdict
-from traceaudit.model.noise import Effect, z_of
+from traceaudit.model.noise import Effect
 from traceaudit.model.results.completeness import Completeness
 from traceaudit.model.results.diff import (
     CheckResult,
@@ -90,7 +90,6 @@ class _Limiter:
         op_time = result.measure("op_time")
         self.op_time_ns = (op_time.effect.base_ns or 0.0) if op_time is not None else 0.0
         self.same = result.same_recordings  # what is the same does not differ, however noisy it is
-        self.single_z = z_of(result.confidence, 1)
         self.factor = 1.0 if result.common is None else result.common.factor
 
     def kernel(self, row: KernelDiff) -> KernelDiff:
@@ -127,7 +126,7 @@ class _Limiter:
             return tuple(name if rule is None else f"{rule}.{name}" for name in limits.names()), ()
         room = max(allowed, self.budget.hidden_frac * base, self.budget.hidden_step_frac * self.op_time_ns)
         # A pass is a promise about each one separately, which needs no allowance for their number.
-        hides = delta + self.single_z * effect.error_ns > room and not self.same
+        hides = delta + effect.hidden_ns > room and not self.same
         return (), (NOISE_TOO_LARGE,) if hides else ()
 
 

@@ -125,17 +125,26 @@ def _accounts(sums: I64) -> Accounts:
 
 def _left_out(view: DeviceView, items: list[StepItem]) -> tuple[StepItem, ...]:
     """Leave steps out of the mean that the capture cut: the first or last, when unlike the others."""
-    reasons: dict[int, str] = {}
-    last = len(items) - 1
+    paused = {item.index: "the capture paused inside it" for item in items if _paused(view, item)}
+    reasons, last = dict(paused), len(items) - 1
     if not view.marks.touching and last > 0:
-        reasons[last] = "the last step has no end marker"
+        reasons.setdefault(last, "the last step has no end marker")
     if last >= 2:  # noqa: PLR2004  (two others are needed to say what is usual)
         for index in (0, last):
             others = [item for item in items if item.index != index]
             unlike = _unlike(items[index], others)
             if unlike and index not in reasons:
                 reasons[index] = unlike
+    if len(reasons) == len(items):  # a mean needs a step
+        reasons = paused if len(paused) < len(items) else {}
     return tuple(replace(item, left_out=reasons.get(item.index)) for item in items)
+
+
+def _paused(view: DeviceView, item: StepItem) -> bool:
+    """Tell whether a step's window holds time between two captures; a trace of one step has nothing else to show."""
+    end = item.start_ns + item.window_ns
+    many = len(view.marks.start_ns) > 1
+    return many and any(start < end and item.start_ns < until for start, until in view.pauses)
 
 
 def _unlike(item: StepItem, others: list[StepItem]) -> str | None:

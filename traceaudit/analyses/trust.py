@@ -6,8 +6,8 @@ from traceaudit.model import intervals
 from traceaudit.model.causes import blocking_rows
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.findings import CODES, Finding, Severity
-from traceaudit.model.occupancy import Owner
 from traceaudit.model.markers import PROFILER_STEP
+from traceaudit.model.occupancy import Owner
 from traceaudit.model.results import DeviceAudit, StepItem, StepKind, StepSource
 from traceaudit.model.windows import EARLIER, NONE
 from traceaudit.model.wording import counted, milliseconds
@@ -27,7 +27,7 @@ ALMOST_ALL_FRAC = 0.9
 """One step or op with this share of the time leaves the others nothing to be steps of."""
 
 DILATION_NOTE, DILATION_WARNING = 1.02, 1.10
-"""Profiled over unprofiled step: below the first it is measurement noise; above the second idle time is not the run's."""
+"""Profiled over unprofiled step: below the first it is noise; above the second idle time is the profiler's."""
 
 BUSY_TOLERANCE = 1.02
 """Busy time may exceed the wall by clock and thermal noise between two runs, not by more."""
@@ -35,7 +35,14 @@ BUSY_TOLERANCE = 1.02
 
 def timeline_findings(view: DeviceView, audit: DeviceAudit) -> tuple[Finding, ...]:
     """Return what the time line and the steps show about the trace."""
-    found = (_pending(view), _edge_loss(view), _outside(view), _earlier(view), *_uneven(view, audit))
+    found = (
+        _pending(view),
+        _edge_loss(view),
+        _pauses(view, audit),
+        _outside(view),
+        _earlier(view),
+        *_uneven(view, audit),
+    )
     return tuple(finding for finding in found if finding is not None)
 
 
@@ -61,7 +68,10 @@ def wall_findings(audit: DeviceAudit) -> tuple[Finding, ...]:
         if severity is Severity.WARNING
         else f"the profiled step is {100 * (step.dilation - 1):.1f} % longer than the wall's"
     )
-    hint = "busy time stands as measured; profile with fewer options (no stacks, no shapes) to see the idle time at full speed"
+    hint = (
+        "busy time stands as measured; profile with fewer options (no stacks, no shapes) to see the idle time at full "
+        "speed"
+    )
     impact = round(step.window_ns - step.wall_ns)
     return (Finding("profiler_dilation", severity, message, hint, impact_ns=impact, rank=rank, device=device),)
 
@@ -93,15 +103,17 @@ def _pending(view: DeviceView) -> Finding | None:
     return Finding(
         "idle_while_pending",
         Severity.ERROR if spanned.any() or at_stake else Severity.WARNING,
-        f"{counted(len(pending.op), 'op')} queued up to {milliseconds(float(pending.wait_ns.max()))} before starting on a device that "
-        "shows no op meanwhile" + (", while a blocking call waits for the device" if spanned.any() else ""),
+        f"{counted(len(pending.op), 'op')} queued up to {milliseconds(float(pending.wait_ns.max()))} before starting "
+        "on a device that shows no op meanwhile"
+        + (", while a blocking call waits for the device" if spanned.any() else ""),
         hint,
         count=len(pending.op),
         impact_ns=impact,
         rank=view.rank,
         device=view.device,
         examples=tuple(
-            f"{view.trace.names[ops.name[pending.op[i]]]} at {milliseconds(float(start[i]))} waited {milliseconds(float(pending.wait_ns[i]))}"
+            f"{view.trace.names[ops.name[pending.op[i]]]} at {milliseconds(float(start[i]))} "
+            f"waited {milliseconds(float(pending.wait_ns[i]))}"
             for i in worst
         ),
     )
@@ -111,10 +123,29 @@ def _edge_loss(view: DeviceView) -> Finding | None:
     if not view.windows.starts_pending:
         return None
     lost = int(view.windows.edge_ns[0] - view.marks.start_ns[0])
-    message = f"the first {milliseconds(lost)} of the first step show no op though its work was queued: the capture lacks what ran before"
+    message = (
+        f"the first {milliseconds(lost)} of the first step show no op though its work was queued: "
+        "the capture lacks what ran before"
+    )
     hint = "the first window begins at its first op; start the profiler some steps earlier"
     return Finding(
         "capture_edge_loss", Severity.WARNING, message, hint, impact_ns=lost, rank=view.rank, device=view.device
+    )
+
+
+def _pauses(view: DeviceView, audit: DeviceAudit) -> Finding | None:
+    if not view.pauses:
+        return None
+    time = sum(until - start for start, until in view.pauses)
+    counted_in = any(item.used and _paused(view, item) for item in audit.steps.items)
+    message = (
+        f"the file holds {len(view.pauses) + 1} captures; nothing was recorded in the {milliseconds(time)} between them"
+        + (", which the window takes for idle time" if counted_in else "")
+    )
+    hint = "split the file, or look at steps of one capture" if counted_in else None
+    severity = Severity.ERROR if counted_in else Severity.INFO
+    return Finding(
+        "capture_edge_loss", severity, message, hint, len(view.pauses), time, rank=view.rank, device=view.device
     )
 
 
@@ -154,39 +185,19 @@ def _earlier(view: DeviceView) -> Finding | None:
 
 def _uneven(view: DeviceView, audit: DeviceAudit) -> list[Finding]:
     """Look for steps that are none: without ops, or next to one that holds almost everything."""
-    remarks: list[tuple[str, int, int]] = []
-    items = audit.steps.items
+    items = [item for item in audit.steps.items if not _paused(view, item)]
     if audit.steps.source is StepSource.WHOLE_TRACE:
-        remarks += _startup(view, audit)
+        remarks = _startup(view, audit)
     elif len(items) > 1:
-        remarks += _skipped_markers(items)
-        empty = [item for item in items if not item.device_ops and item.kind is not StepKind.IDLE]
-        if empty:
-            time = sum(item.window_ns for item in empty)
-            remarks.append((f"{len(empty)} of {counted(len(items), 'step')} without any op", len(empty), time))
-        windows = [item.window_ns for item in items]
-        if max(windows) > ALMOST_ALL_FRAC * sum(windows):
-            share = 100 * max(windows) / sum(windows)
-            remarks.append(
-                (f"step {windows.index(max(windows))} of {len(items)} takes {share:.0f} % of all", 1, max(windows))
-            )
-        duration = view.ops.end_ns - view.ops.start_ns
-        if duration.max() > ALMOST_ALL_FRAC * duration.sum():
-            name = view.trace.names[view.ops.name[int(duration.argmax())]]
-            remarks.append(
-                (
-                    f"one op, {name}, takes {100 * duration.max() / duration.sum():.0f} % of op time",
-                    1,
-                    int(duration.max()),
-                )
-            )
-    hint = "look at the table of steps, and name one with --step"
+        remarks = [*_skipped_markers(audit.steps.items), *_empty(items), *_one_step(items), *_one_op(view)]
+    else:
+        remarks = []
     return [
         Finding(
             "steps_uneven",
             Severity.WARNING,
             text,
-            hint,
+            "look at the table of steps, and name one with --step",
             count=count,
             impact_ns=time,
             rank=view.rank,
@@ -194,6 +205,36 @@ def _uneven(view: DeviceView, audit: DeviceAudit) -> list[Finding]:
         )
         for text, count, time in remarks
     ]
+
+
+def _paused(view: DeviceView, item: StepItem) -> bool:
+    end = item.start_ns + item.window_ns
+    return any(start < end and item.start_ns < until for start, until in view.pauses)
+
+
+def _empty(items: list[StepItem]) -> list[tuple[str, int, int]]:
+    empty = [item for item in items if not item.device_ops and item.kind is not StepKind.IDLE]
+    if not empty:
+        return []
+    time = sum(item.window_ns for item in empty)
+    return [(f"{len(empty)} of {counted(len(items), 'step')} without any op", len(empty), time)]
+
+
+def _one_step(items: list[StepItem]) -> list[tuple[str, int, int]]:
+    longest, whole = max(items, key=lambda item: item.window_ns), sum(item.window_ns for item in items)
+    if longest.window_ns <= ALMOST_ALL_FRAC * whole:
+        return []
+    share = 100 * longest.window_ns / whole
+    return [(f"step {longest.index} of {len(items)} takes {share:.0f} % of all", 1, longest.window_ns)]
+
+
+def _one_op(view: DeviceView) -> list[tuple[str, int, int]]:
+    duration = view.ops.end_ns - view.ops.start_ns
+    longest, whole = int(duration.max()), int(duration.sum())
+    if longest <= ALMOST_ALL_FRAC * whole:
+        return []
+    name = view.trace.names[int(view.ops.name[int(duration.argmax())])]
+    return [(f"one op, {name}, takes {100 * longest / whole:.0f} % of op time", 1, longest)]
 
 
 def _skipped_markers(items: tuple[StepItem, ...]) -> list[tuple[str, int, int]]:

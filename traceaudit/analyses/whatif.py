@@ -167,7 +167,7 @@ def _host_savings(plan: Plan, rows: I64, share: float) -> tuple[F64, F64]:
     return lag_saving, call_saving
 
 
-def _applied(plan: Plan, model: HostModel, change: _Change) -> Costs:
+def _applied(model: HostModel, change: _Change) -> Costs:
     """Apply factors and savings to a model's costs; host time never falls below zero."""
     saving = np.minimum(change.lag_saving_ns, np.maximum(model.costs.lag_ns, 0))
     lag = model.costs.lag_ns - saving
@@ -176,7 +176,7 @@ def _applied(plan: Plan, model: HostModel, change: _Change) -> Costs:
 
 
 def _predicted(plan: Plan, model: HostModel, change: _Change, options: WhatIfOptions) -> float:
-    costs = _applied(plan, model, change)
+    costs = _applied(model, change)
     if options.graph_replay:
         costs = _as_graph(plan, costs)
     if options.remove_gaps:
@@ -218,7 +218,7 @@ def _op_time(plan: Plan, share: F64) -> float:
 
 def _bound(plan: Plan, model: HostModel, change: _Change, options: WhatIfOptions) -> str:
     """Say which side bounds the predicted step, by what is left when the other side costs nothing."""
-    costs = _applied(plan, model, change)
+    costs = _applied(model, change)
     if options.graph_replay:
         costs = _as_graph(plan, costs)
     whole = _time(plan, costs)

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from traceaudit.audit.tracedfloor import traced_floor
     from traceaudit.audit.waiting import gaps
 
-__all__ = ["Progress", "gaps", "inspect", "kernels", "onepage", "reconcile", "roofline", "serverlog", "traced_floor", "whatif"]
+__all__ = [
+    "Progress",
+    "gaps",
+    "inspect",
+    "kernels",
+    "onepage",
+    "reconcile",
+    "roofline",
+    "serverlog",
+    "traced_floor",
+    "whatif",
+]
 
 _MODULES = {
     "Progress": "reading",

@@ -5,7 +5,7 @@ decoded once; where a row is broken, `resync` takes over until the end of that b
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from traceaudit.errors import TraceFormatError
@@ -14,14 +14,15 @@ from traceaudit.ingest.decode import Block, Failure
 from traceaudit.ingest.foreign import refuse, refuse_without_rows
 from traceaudit.ingest.limits import Limits
 from traceaudit.ingest.resync import RepairLog, resync
-from traceaudit.ingest.rowcuts import Taken, take_rows
+from traceaudit.ingest.rowcuts import Taken, first_cut, listed, take_rows
 from traceaudit.ingest.topkeys import nests_deeper
 
-__all__ = ["Document", "read_blocks"]
+__all__ = ["BlockReader", "Document", "Guess"]
 
 _BOM = b"\xef\xbb\xbf"
 _SPACE = b" \t\r\n"
 _ROWS_KEY = re.compile(rb'"traceEvents"\s*:\s*')
+_MAX_NESTED = 32  # each is judged by all the text before it, and no writer puts even one there
 _KEY_BYTES = 256  # more than the key with its colon; a read may cut it in two
 
 
@@ -57,37 +58,113 @@ class Document:
     log: RepairLog = field(default_factory=RepairLog)
 
 
-def read_blocks(source: Source, limits: Limits, document: Document) -> Iterator[Block]:
-    """Yield the rows of `source` in blocks, and fill `document`.
+class BlockReader:
+    """Takes a source apart into blocks of whole rows, and fills a document.
+
+    Iterating decodes the blocks one after the other. `guess` only cuts the next one, so that it can be decoded
+    elsewhere; where that shows a cut to be wrong, `go_back` returns to it, and iterating goes on from there.
 
     Raises
     ------
     TraceFormatError
-        If the input is no Chrome trace, or beyond `limits`.
+        If the input is no Chrome trace, or beyond the limits.
     """
-    text = _to_rows(source, limits, document)
-    place = source.bytes_read - len(text)
-    want = limits.block_bytes
-    at_end = False
-    while not document.rows_end:
-        chunk = source.read(want) if not at_end else b""
-        at_end = len(chunk) < want
-        text = text + chunk if text else chunk
-        taken = _take(text, last=at_end, offset=place, document=document)
-        if taken is None:
-            if at_end:
-                _end_of_file(text, place, document)
-                break
-            _check_row_size(text, place, source, limits)
-            want = max(limits.block_bytes, len(text))
-            continue
-        want = limits.block_bytes
-        yield taken.block
-        document.rows_end = taken.ended
-        place += taken.size
-        text = text[taken.size :]
-    if document.rows_end:
-        _read_tail(text, place, source, limits, document, at_end=at_end)
+
+    def __init__(self, source: Source, limits: Limits, document: Document) -> None:
+        self._source = source
+        self._limits = limits
+        self._document = document
+        self._again = b""
+        self._at_end = False
+        self._text = _to_rows(source, limits, document)
+        self._place = source.bytes_read - len(self._text)
+
+    def __iter__(self) -> Iterator[Block]:
+        """Yield the blocks up to the end of the rows, then read what follows them."""
+        want = self._limits.block_bytes
+        while not self._document.rows_end:
+            chunk = b"" if self._at_end else self._read(want)
+            self._at_end = len(chunk) < want
+            self._text = self._text + chunk if self._text else chunk
+            taken = _take(self._text, last=self._at_end, offset=self._place, document=self._document)
+            if taken is None:
+                if self._at_end:
+                    _end_of_file(self._text, self._place, self._document)
+                    return
+                _check_row_size(self._text, self._place, self._source, self._limits)
+                want = max(self._limits.block_bytes, len(self._text))
+                continue
+            want = self._limits.block_bytes
+            self._document.rows_end = taken.ended
+            self._place += taken.size
+            self._text = self._text[taken.size :]
+            yield taken.block
+        self._read_tail()
+
+    def guess(self) -> "Guess | None":
+        """Cut the next block where iterating would try first; None where it has to be looked at more closely."""
+        if self._at_end or self._document.rows_end:
+            return None
+        chunk = self._read(self._limits.block_bytes)
+        text = self._text + chunk
+        cut = first_cut(text) if len(chunk) == self._limits.block_bytes else None
+        if cut is None:
+            self._again = chunk + self._again
+            return None
+        guess = Guess(text, cut[0], self._place)
+        self._text = text[cut[1] :]
+        self._place += cut[1]
+        return guess
+
+    def go_back(self, guesses: Sequence["Guess"]) -> None:
+        """Undo the latest guesses, the earliest of them first in the list."""
+        first, later = guesses[0], guesses[1:]
+        size = self._limits.block_bytes
+        self._again = b"".join((first.text[-size:], *(guess.text[-size:] for guess in later), self._again))
+        self._text = first.text[:-size]
+        self._place = first.place
+
+    def _read(self, size: int) -> bytes:
+        if not self._again:
+            return self._source.read(size)
+        chunk, self._again = self._again[:size], self._again[size:]
+        return chunk if len(chunk) == size else chunk + self._source.read(size - len(chunk))
+
+    def _read_tail(self) -> None:
+        pieces = [self._text]
+        size = len(self._text)
+        limits = self._limits
+        while not self._at_end and size <= limits.max_metadata_bytes and (chunk := self._read(limits.block_bytes)):
+            pieces.append(chunk)
+            size += len(chunk)
+        self._document.tail = b"".join(pieces)
+        self._document.tail_offset = self._place
+
+
+class Guess:
+    """A block that was cut but not decoded.
+
+    Attributes
+    ----------
+    text
+        What was there to cut, the latest read at its end.
+    end
+        Where its last row ends.
+    place
+        Where it begins in the file.
+    """
+
+    __slots__ = ("end", "place", "text")
+
+    def __init__(self, text: bytes, end: int, place: int) -> None:
+        self.text = text
+        self.end = end
+        self.place = place
+
+    @property
+    def rows(self) -> bytes:
+        """The JSON text of the list of rows, if the cut is right."""
+        return listed(self.text, self.end)
 
 
 def _to_rows(source: Source, limits: Limits, document: Document) -> bytes:
@@ -102,13 +179,19 @@ def _to_rows(source: Source, limits: Limits, document: Document) -> bytes:
         return text[start + 1 :]
     if opening != b"{":
         refuse(text, source)
-    searched = 0
+    searched = nested = 0
     while True:
         for match in _ROWS_KEY.finditer(text, searched):
             if match.end() >= len(text) - 1:
                 break
             if not nests_deeper(text[: match.start()]):
                 return _after_key(text, match, source, document)
+            nested += 1
+            if nested > _MAX_NESTED:
+                raise TraceFormatError(
+                    f"{nested} keys 'traceEvents' within other values, and none of the outermost object",
+                    where=f"{source.path}, byte {match.start()}",
+                )
         if len(text) > limits.max_metadata_bytes:
             raise TraceFormatError(
                 f"no 'traceEvents' in the first {len(text)} bytes",
@@ -159,13 +242,3 @@ def _check_row_size(text: bytes, place: int, source: Source, limits: Limits) -> 
             where=f"{source.path}, byte {place}",
             hint="raise Limits.max_event_bytes if an event is really that long",
         )
-
-
-def _read_tail(text: bytes, place: int, source: Source, limits: Limits, document: Document, *, at_end: bool) -> None:
-    pieces = [text]
-    size = len(text)
-    while not at_end and size <= limits.max_metadata_bytes and (chunk := source.read(limits.block_bytes)):
-        pieces.append(chunk)
-        size += len(chunk)
-    document.tail = b"".join(pieces)
-    document.tail_offset = place

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import Any, cast
 
@@ -76,7 +77,13 @@ class Pieces:
     def take(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return a column in one piece, and forget its pieces."""
         pieces = self._columns.pop(name, [])
+        if len(pieces) == 1:
+            return pieces[0]
         return np.concatenate(pieces) if pieces else np.empty(0, dtype=dtype)
+
+    def take_all(self) -> dict[str, npt.NDArray[Any]]:
+        """Return every column in one piece, and forget the pieces."""
+        return {name: self.take(name, np.int64) for name in tuple(self._columns)}
 
 
 class Collector:
@@ -102,11 +109,15 @@ class Collector:
         Time of ``Record Window End``, None without one.
     features
         What else tells writers apart: see `writers`.
+    separable
+        No row so far needs to be seen together with others.
+    with_details
+        Details are kept.
     """
 
     def __init__(self, limits: Limits, path: str, *, details: bool = True) -> None:
         self._limits = limits
-        self._with_details = details
+        self.with_details = details
         self._path = path
         self.device, self.host, self.sync, self.overhead = Pieces(), Pieces(), Pieces(), Pieces()
         self.names, self.processes, self.threads = Codes(), Codes(), Codes()
@@ -118,6 +129,7 @@ class Collector:
         self.spans: list[tuple[int, int]] = []
         self.window_end: int | None = None
         self.features: set[str] = set()
+        self.separable = True
         self.catless = Catless()
         self._pairs = Pairs()
         self._linked_by_flows = False
@@ -142,7 +154,18 @@ class Collector:
             has_halves |= "B" in phases or "E" in phases
             self._add_bucket(category, rows, block, all_complete=phases.get("X") == len(rows))
         if has_halves:
+            self.separable = False
             self._pairs.add(block)
+        self.check_limits()
+
+    def check_limits(self) -> None:
+        """Compare what was collected with the limits.
+
+        Raises
+        ------
+        TraceFormatError
+            If the rows go beyond the limits.
+        """
         if len(self.names) > self._limits.max_names or self.events > self._limits.max_events:
             what, limit = ("names", "max_names") if self.events <= self._limits.max_events else ("events", "max_events")
             raise TraceFormatError(
@@ -167,7 +190,7 @@ class Collector:
         phases = list(map(_PHASE, rows))
         first = phases[0]
         alike = phases.count(first)
-        counts: Mapping[str, int] = {first: alike} if alike == len(phases) else Counter(phases)
+        counts = {first: alike} if alike == len(phases) else {phase: phases.count(phase) for phase in set(phases)}
         for phase, count in counts.items():
             self.categories[category or "", phase] += count
         return counts
@@ -177,8 +200,10 @@ class Collector:
         if role is None:
             role = self._roles[category] = role_of_category(category)
         if role.part is Part.FLOW:
+            self.separable = False
             self.catless.add_flows(rows)
         elif category is None:
+            self.separable = False
             self._add_uncategorised(rows, block)
         elif role.part is not Part.NONE:
             complete = rows if all_complete else [row for row in rows if row.ph == "X"]
@@ -245,7 +270,7 @@ class Collector:
             correlation = _correlations(api_args(rows))
         else:
             correlation = np.full(size, -1, dtype=np.int64)
-        if category == HostCategory.CPU_OP and self._with_details:
+        if category == HostCategory.CPU_OP and self.with_details:
             detail = _coded(self.details, details(rows), size) - np.int32(1)
         else:
             detail = np.full(size, -1, dtype=np.int32)
@@ -263,7 +288,7 @@ class Collector:
         self, op_type: int, rows: Sequence[Row], start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
     ) -> None:
         args = device_args(rows)
-        if any(item.ascend_stream is not None for item in args):
+        if [item.ascend_stream for item in args].count(None) < len(args):
             self.features.add("Ascend")
         grid, block = _triples([item.grid for item in args]), _triples([item.block for item in args])
         self.device.add(
@@ -316,6 +341,7 @@ class Collector:
             if number is not None:
                 return number
         # Streams without numbers still are queues of their own.
+        self.separable = False
         return -2 - self.names[str(row.tid)] if row.tid is not None else UNKNOWN_STREAM
 
     def _collective(self, args: DeviceArgs) -> int:
@@ -354,13 +380,17 @@ def _int32(values: Sequence[int]) -> npt.NDArray[np.int32]:
 
 
 def _triples(values: Sequence[list[int] | None]) -> npt.NDArray[np.int32]:
+    limit, size = np.iinfo(np.int32).max, len(values)
+    lists = cast("Sequence[list[int]]", values)
     try:
-        return np.clip(np.array(values, dtype=np.int64).reshape(len(values), 3), -1, np.iinfo(np.int32).max).astype(
-            np.int32
-        )
-    except (TypeError, ValueError, OverflowError):
-        padded = [([*value, 1, 1, 1] if value else [-1] * 3)[:3] for value in values]
-        return _int32([number for value in padded for number in value]).reshape(len(values), 3)
+        # `fromiter` alone would not notice a list that is longer than the others.
+        if set(map(len, lists)) == {3}:
+            numbers = np.fromiter(chain.from_iterable(lists), np.int64, 3 * size)
+            return np.clip(numbers, -1, limit).astype(np.int32).reshape(size, 3)
+    except (TypeError, OverflowError):
+        pass
+    padded = [([*value, 1, 1, 1] if value else [-1] * 3)[:3] for value in values]
+    return _int32([number for value in padded for number in value]).reshape(size, 3)
 
 
 def _signed(value: int) -> int:

@@ -24,8 +24,12 @@ class Limits:
         Text around the events array. Process groups of large runs take a few MB.
     max_names
         Distinct names, of which memory holds one each.
+    max_devices
+        Pairs of rank and device with ops in one file. Merged files hold the ranks of a node or a few; each costs an audit.
     block_bytes
         Text decoded at a time; memory use grows with it, speed hardly does.
+    max_workers
+        Further processes that a large file may be shared with, as far as there are processors.
     """
 
     max_bytes: int = 64 * _GIB
@@ -33,4 +37,6 @@ class Limits:
     max_event_bytes: int = 64 * _MIB
     max_metadata_bytes: int = 64 * _MIB
     max_names: int = 5_000_000
+    max_devices: int = 4096
     block_bytes: int = 2 * _MIB
+    max_workers: int = 3

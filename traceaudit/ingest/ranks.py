@@ -9,6 +9,7 @@ import numpy.typing as npt
 __all__ = ["process_ranks", "untagged"]
 
 _TAGGED = re.compile(r"\[((?:[A-Z]{2}-?\d{1,6})(?:-[A-Z]{2}-?\d{1,6})*)\]\s*(.*)$", re.DOTALL)
+_MAX_RANK = 1 << 31
 _DIMENSION = re.compile(r"([A-Z]{2})-?(\d{1,6})")
 
 
@@ -47,17 +48,18 @@ def _dimensions(tag: str) -> dict[str, int]:
 
 
 def _number(tags: dict[str, dict[str, int]]) -> dict[str, int]:
-    def size(name: str) -> int:
-        return 1 + max((dimensions.get(name, 0) for dimensions in tags.values()), default=0)
-
-    def within_stage(dimensions: dict[str, int]) -> int:
-        return dimensions.get("PP", 0) * size("TP") + dimensions.get("TP", 0)
-
-    plain = {text: within_stage(dimensions) for text, dimensions in tags.items()}
-    if len(set(plain.values())) == len(plain):
+    sizes = {
+        name: 1 + max((dimensions.get(name, 0) for dimensions in tags.values()), default=0) for name in ("TP", "PP")
+    }
+    plain = {text: parts.get("PP", 0) * sizes["TP"] + parts.get("TP", 0) for text, parts in tags.items()}
+    if _tell_apart(plain):
         return plain
-    stride = size("PP") * size("TP")
-    replicated = {text: dimensions.get("DP", 0) * stride + plain[text] for text, dimensions in tags.items()}
-    if len(set(replicated.values())) == len(replicated):
+    stride = sizes["PP"] * sizes["TP"]
+    replicated = {text: parts.get("DP", 0) * stride + plain[text] for text, parts in tags.items()}
+    if _tell_apart(replicated):
         return replicated
     return {text: index for index, text in enumerate(sorted(tags))}
+
+
+def _tell_apart(numbers: dict[str, int]) -> bool:
+    return len(set(numbers.values())) == len(numbers) and max(numbers.values(), default=0) < _MAX_RANK

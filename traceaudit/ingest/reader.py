@@ -4,12 +4,15 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
 from traceaudit.errors import TraceFormatError
-from traceaudit.ingest.chrome import Document, read_blocks
+from traceaudit.ingest.chrome import BlockReader, Document
 from traceaudit.ingest.collect import Collector
 from traceaudit.ingest.container import Source
 from traceaudit.ingest.devices import list_devices
 from traceaudit.ingest.filefindings import find_in_file
+from traceaudit.ingest.gather import gather
 from traceaudit.ingest.limits import Limits
 from traceaudit.ingest.locate import rank_in_name
 from traceaudit.ingest.normalize import Tables, build_tables
@@ -28,7 +31,12 @@ _EPOCH_SIZED_NS = 10**17
 
 
 def read(
-    path: str, *, limits: Limits | None = None, progress: Progress | None = None, rank: int | None = None
+    path: str,
+    *,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    rank: int | None = None,
+    details: bool = True,
 ) -> Trace:
     """Read one trace file.
 
@@ -42,6 +50,8 @@ def read(
         Called with the bytes of the file taken in so far and its size (None for standard input).
     rank
         Rank of the trace where the file itself names none; by default what the file's name tells, else 0.
+    details
+        Whether to keep what framework ops say of their inputs (`Trace.details`), a third of the time of reading.
 
     Raises
     ------
@@ -62,18 +72,21 @@ def read(
     limits = limits or Limits()
     source = Source(path, limits)
     document = Document()
-    collected = Collector(limits, path)
+    collected = Collector(limits, path, details=details)
+
+    def report() -> None:
+        if progress is not None:
+            progress(source.position, source.total)
+
     try:
         with _no_garbage_collection():
-            for block in read_blocks(source, limits, document):
-                collected.add(block)
-                if progress is not None:
-                    progress(source.position, source.total)
+            gather(BlockReader(source, limits, document), source, collected, limits, report=report)
             collected.finish()
         keys = parse_top_keys(document.head, document.tail)
         default_rank = next(known for known in (keys.rank, rank, rank_in_name(path), 0) if known is not None)
         tables = build_tables(collected, default_rank)
         _refuse_foreign(tables, keys, collected, path)
+        _check_devices(tables, limits, path)
         window_end = None if collected.window_end is None else collected.window_end - tables.zero_ns
         checked = check_tables(tables, window_end_ns=window_end, resolution_ns=1 if collected.decimals else NS_PER_US)
         return _trace(source, document, collected, keys, tables, checked)
@@ -91,6 +104,18 @@ def _no_garbage_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _check_devices(tables: Tables, limits: Limits, path: str) -> None:
+    if not len(tables.ops):
+        return
+    pairs = len(np.unique(tables.ops.rank.astype(np.int64) << 32 | tables.ops.device))
+    if pairs > limits.max_devices:
+        raise TraceFormatError(
+            f"device ops of {pairs} devices in one file",
+            where=path,
+            hint="raise Limits.max_devices if they are really that many",
+        )
 
 
 def _refuse_foreign(tables: Tables, keys: TopKeys, collected: Collector, path: str) -> None:
@@ -129,6 +154,7 @@ def _trace(
             categories=dict(sorted(collected.categories.items())),
             versions=keys.versions,
             capture_ns=_capture(collected, tables.zero_ns),
+            captures_ns=_captures(collected, tables.zero_ns),
         ),
         names=tables.names,
         details=tables.details,
@@ -154,3 +180,14 @@ def _capture(collected: Collector, zero_ns: int) -> tuple[int, int] | None:
     if collected.window_end is not None:
         end = max(end, collected.window_end)
     return start - zero_ns, end - zero_ns
+
+
+def _captures(collected: Collector, zero_ns: int) -> tuple[tuple[int, int], ...]:
+    """Return the captures apart; those of several ranks at one time are one."""
+    captures: list[tuple[int, int]] = []
+    for start, end in sorted((start - zero_ns, end - zero_ns) for start, end in collected.spans):
+        if captures and start <= captures[-1][1]:
+            captures[-1] = captures[-1][0], max(captures[-1][1], end)
+        else:
+            captures.append((start, end))
+    return tuple(captures)

@@ -17,7 +17,7 @@ from traceaudit.model.schema import DeviceOps, HostCategory, HostRows
 __all__ = ["find_uneven_replays"]
 
 LARGER = 1.5
-"""A single replay with this many times the ops of the commonest content shows what the others lost."""
+"""A single replay with this many times the ops of what most replays hold shows what those lost."""
 
 PIECES = 8
 """From this many launches on, the last of a row of equal ones may be another graph: engines that cut a model into one
@@ -32,7 +32,11 @@ class _Replay:
     start_ns: int
     graph: int
     ops: _Content
-    op_time_ns: int
+    length_ns: tuple[int, ...]
+
+    @property
+    def op_time_ns(self) -> int:
+        return sum(self.length_ns)
 
 
 def find_uneven_replays(ops: DeviceOps, host: HostRows, names: Sequence[str]) -> list[Finding]:
@@ -47,7 +51,7 @@ def find_uneven_replays(ops: DeviceOps, host: HostRows, names: Sequence[str]) ->
         return []
     uneven: dict[int, int] = {}
     for group in _by_graph(replays):
-        uneven |= _unlike(group, _complete(group), group)
+        uneven |= _unlike(group, _union(group), group)
     unnamed = [replay for replay in replays if replay.graph < 0]
     for group, complete in _by_place(unnamed, host, names):
         lacking = _unlike(group, complete, unnamed, fewer_only=True)
@@ -100,14 +104,15 @@ def _replays(ops: DeviceOps, host: HostRows, names: Sequence[str]) -> list[_Repl
         if inside and first == last:
             continue
         mine = order[first:last]
+        mine = mine[np.argsort(ops.name[mine], kind="stable")]
         graphs = Counter(ops.graph[mine].tolist())
         replays.append(
             _Replay(
                 row=row,
                 start_ns=int(host.start_ns[row]),
                 graph=graphs.most_common(1)[0][0] if graphs else -1,
-                ops=tuple(np.sort(ops.name[mine]).tolist()),
-                op_time_ns=int(length[mine].sum()),
+                ops=tuple(ops.name[mine].tolist()),
+                length_ns=tuple(length[mine].tolist()),
             )
         )
     return replays
@@ -154,27 +159,50 @@ def _by_place(replays: list[_Replay], host: HostRows, names: Sequence[str]) -> I
             yield group, usual
 
 
+def _union(group: list[_Replay]) -> _Content:
+    """Return what the replays of one graph hold together: each op as often as any of them does."""
+    union: Counter[int] = Counter()
+    for content in {replay.ops for replay in group}:
+        union |= Counter(content)
+    return tuple(sorted(union.elements()))
+
+
 def _complete(group: list[_Replay]) -> _Content:
-    """Return the content of a replay that lost nothing: the commonest, or a larger one that holds it."""
+    """Return the content of a replay that lost nothing: the commonest, or a larger one that holds it.
+
+    The larger one counts if it occurs twice, is much larger, or if fewer than half of the replays agree on anything.
+    """
     counts = Counter(replay.ops for replay in group if replay.ops)
     if not counts:
         return ()
     usual = max(counts, key=lambda content: (counts[content], len(content)))
     largest = max(counts, key=lambda content: (len(content), counts[content]))
-    evident = counts[largest] > 1 or len(largest) >= LARGER * len(usual)
+    agreed = 2 * counts[usual] >= counts.total()
+    evident = counts[largest] > 1 or len(largest) >= LARGER * len(usual) or not agreed
     return largest if evident and _is_part(usual, largest) else usual
 
 
 def _unlike(
     group: list[_Replay], complete: _Content, pool: list[_Replay], *, fewer_only: bool = False
 ) -> dict[int, int]:
-    """Return the launches that have rows, but others than the complete ones of the pool, and the op time they lack."""
-    times = [replay.op_time_ns for replay in pool if replay.ops == complete]
-    mean = round(sum(times) / len(times)) if times else 0
-    return {
-        replay.row: max(0, mean - replay.op_time_ns)
+    """Return the launches that have rows, but others than a complete one, and what they lack at the pool's mean."""
+    suspects = [
+        replay
         for replay in group
         if replay.ops and replay.ops != complete and (not fewer_only or _is_part(replay.ops, complete))
+    ]
+    if not suspects:
+        return {}
+    time: Counter[int] = Counter()
+    count: Counter[int] = Counter()
+    for replay in pool:
+        count.update(replay.ops)
+        for name, length in zip(replay.ops, replay.length_ns, strict=True):
+            time[name] += length
+    lacking = {replay.row: Counter(complete) - Counter(replay.ops) for replay in suspects}
+    return {
+        row: round(sum(times * time[name] / count[name] for name, times in lost.items()))
+        for row, lost in lacking.items()
     }
 
 

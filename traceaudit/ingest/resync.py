@@ -12,6 +12,7 @@ __all__ = ["RepairLog", "resync"]
 
 _SPACE = b" \t\r\n"
 _ROW_OR_BRACKET = re.compile(rb'\{\s*(?:"(?:ph|name|cat|ts|pid|tid|dur|args|s|bp)"|\})|\]\s*(?:,\s*"|\}|\Z)')
+_BETWEEN_ROWS = re.compile(rb"[ \t\r\n,]+")
 _FIRST_WINDOW = 1 << 14
 _MAX_CANDIDATES = 6  # ends that a broken row may have; broken ones rarely hold text that looks like a row's end
 _MAX_PLACES = 3
@@ -106,10 +107,10 @@ class _Resync:
 
     def _to_next_row(self) -> bool:
         """Go to the next byte that is neither space nor comma; whether there is one."""
-        text, commas = self._text, 0
-        while self._place < len(text) and (text[self._place] in _SPACE or text[self._place] in b","):
-            commas += text[self._place] in b","
-            self._place += 1
+        text, begin = self._text, self._place
+        between = _BETWEEN_ROWS.match(text, begin)
+        self._place = between.end() if between else begin
+        commas = text.count(b",", begin, self._place)
         ends = text[self._place : self._place + 1] == b"]"
         extra = commas if ends else commas - 1
         if extra > 0:

@@ -58,7 +58,7 @@ def anchor_positions(codes: I64, period: int, before_ns: I64) -> I64:
     """
     if len(codes) % period == 0:
         return np.arange(0, len(codes), period, dtype=np.int64)
-    values, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
     cycles = len(codes) / period
     once = np.flatnonzero(np.abs(counts - cycles) <= 1)
     best: tuple[float, I64] | None = None
@@ -74,7 +74,7 @@ def anchor_positions(codes: I64, period: int, before_ns: I64) -> I64:
 
 def _distances(codes: I64) -> I64:
     """Return the usual distances between occurrences of the rarest codes that repeat: a step's period is among them."""
-    values, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
     repeated = np.flatnonzero(counts > 1)
     rarest = repeated[np.argsort(counts[repeated], kind="stable")][:RAREST]
     found: set[int] = set()

@@ -14,7 +14,7 @@ from traceaudit.model.schema import I8, I64, HostCategory
 __all__ = ["EdgeType", "Edges", "NodeType", "Nodes", "edges_of", "nodes_of"]
 
 WAIT_SLACK_NS = 5_000
-"""An op that starts this soon after an op of another queue ends is taken to have waited for it, if a wait was enqueued."""
+"""An op that starts this soon after an op of another queue ends may have waited for it, if a wait was enqueued."""
 
 
 class NodeType(IntEnum):
@@ -50,6 +50,7 @@ class Nodes:
 
     @property
     def first_op(self) -> int:
+        """Number of the first op's node."""
         return len(self.calls)
 
 
@@ -139,8 +140,8 @@ def _launch_edges(view: DeviceView, nodes: Nodes) -> Edges:
 def _queue_edges(view: DeviceView, nodes: Nodes) -> tuple[Edges, Edges, Edges]:
     """Join the ops of each queue in order, and the ops of a graph launch across queues.
 
-    Queues are in order inside a launch too, where an op may start before the one before it ends (dependent launch). Which
-    branch of a graph waited for which is not recorded: of other queues, what ended last before an op began.
+    Queues are in order inside a launch too, where an op may start before the one before it ends (dependent launch).
+    Which branch of a graph waited for which is not recorded: of other queues, what ended last before an op began.
     """
     ops = view.ops
     order = np.lexsort((np.arange(len(ops)), ops.stream))
@@ -220,7 +221,7 @@ def _ready(nodes: Nodes, groups: list[Edges]) -> I64:
 
 
 def _event_edges(view: DeviceView, nodes: Nodes, ready: I64) -> Edges:
-    """Join ops across queues: by recorded waits where there are any, else where a wait was enqueued and timing tells."""
+    """Join ops across queues: by recorded waits where there are any, else where timing tells."""
     recorded = _recorded_waits(view, nodes)
     if len(recorded[0]):
         return recorded
@@ -266,7 +267,7 @@ def _inferred_waits(view: DeviceView, nodes: Nodes, ready: I64) -> Edges:
 
 
 def _sync_edges(view: DeviceView, nodes: Nodes) -> Edges:
-    """Join blocking calls with the op they waited for: the last to end before the call returned, of those launched before.
+    """Join blocking calls with the op they waited for: the last to end before it returned, of those launched before.
 
     Which stream or event a call waits for is not in its row, so the edge is inferred unless the call is a copy's own.
     """

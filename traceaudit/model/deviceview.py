@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,6 +40,12 @@ class DeviceView:
             return own
         alike = {(info.name, info.sms, info.memory_bytes, info.compute_major, info.compute_minor) for info in listed}
         return listed[0] if len(alike) == 1 else None
+
+    @property
+    def pauses(self) -> tuple[tuple[int, int], ...]:
+        """Stretches between two captures of the file, in ns: nothing was recorded, so nothing there is idle time."""
+        captures = self.trace.source.captures_ns
+        return tuple((before[1], after[0]) for before, after in pairwise(captures))
 
     @property
     def totals(self) -> Totals:

@@ -82,7 +82,9 @@ def by_row(plan: Plan, wall_ns: float) -> tuple[HostModel, ...]:
     largest = float(max(base.costs.duration_ns.max(initial=0), base.costs.lag_ns.max(initial=0)))
     least, most = _allowed(plan, wall_ns, shrunk, largest)
     costs = dict.fromkeys((min(max(ROW_COST_NS, least), most), least, most))
-    return tuple(_fitted(plan, wall_ns, shrunk(cost), f"every recorded row cost the host {cost:.0f} ns") for cost in costs)
+    return tuple(
+        _fitted(plan, wall_ns, shrunk(cost), f"every recorded row cost the host {cost:.0f} ns") for cost in costs
+    )
 
 
 def by_factor(plan: Plan, wall_ns: float) -> HostModel:
@@ -108,7 +110,7 @@ def _allowed(plan: Plan, wall_ns: float, shrunk: Callable[[float], Costs], large
 
 
 def _first(holds: Callable[[float], bool], largest: float) -> float:
-    """Return the least amount from which on a condition holds, to one part in a million; the largest if it never does."""
+    """Return the least amount from which on a condition holds, or nearly; the largest if it never does."""
     if holds(0.0) or not holds(largest):
         return 0.0 if holds(0.0) else largest
     low, high = 0.0, largest

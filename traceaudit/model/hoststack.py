@@ -16,7 +16,7 @@ __all__ = ["Stretches", "stretches"]
 
 
 class Stretches(NamedTuple):
-    """A thread's time cut where its innermost row changes: ``row`` is open in ``[edge[i], edge[i + 1])``, -1 for none."""
+    """A thread's time cut where its innermost row changes: ``row[i]`` is open from ``edge[i]`` on, -1 for none."""
 
     edge: I64
     row: I64

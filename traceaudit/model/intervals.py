@@ -38,7 +38,7 @@ EMPTY = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
 def edges(*instants: I64) -> I64:
     """Return all instants once, in order.
 
-    `numpy.unique` does the same through a hash table from numpy 2.3 on, many times slower on sorted or clustered values.
+    `numpy.unique` does the same through a hash table from numpy 2.3 on, many times slower on clustered values.
 
     Examples
     --------

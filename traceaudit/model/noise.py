@@ -10,8 +10,9 @@ dependence on any order.
 
 Between runs: fresh processes differ by more than their steps do. Bootstrapping three runs would understate that badly,
 so the variance of the runs' medians, pooled over both sides, is combined with a recorded usual value that counts as
-much as `PRIOR_RUNS` degrees of freedom. Measured noise above the usual value is taken as it is. With one run on each
-side nothing is measured, and the wider `UNKNOWN` value stands in its place.
+much as `PRIOR_RUNS` degrees of freedom. Measured noise above the usual value is taken as it is, and where it is far
+above (`PRIOR_FITS`) the usual value counts for nothing. With one run on each side nothing is measured, and a wider
+recorded value stands in its place. The fewer degrees of freedom, the wider the band (Student's t).
 """
 
 import math
@@ -26,21 +27,23 @@ import numpy.typing as npt
 __all__ = [
     "PRIORS",
     "PRIOR_RUNS",
+    "Band",
     "Effect",
     "Prior",
     "RunSamples",
     "SideStatistic",
     "compare",
-    "compare_single",
     "median_variance",
     "side_statistic",
-    "z_of",
 ]
 
 F64 = npt.NDArray[np.float64]
 
-PRIOR_RUNS = 4
+PRIOR_RUNS = 8
 """Degrees of freedom that the recorded usual noise counts for, beside those of the measured runs."""
+
+PRIOR_FITS = 4.0
+"""A measured variance of more than this many times the usual one is no accident: the usual one does not apply."""
 
 INTERVAL = 0.95
 """Coverage of the confidence interval that is shown; the band that decides is wider (`z_of`)."""
@@ -67,15 +70,15 @@ class Prior:
     unknown_absolute_ns: float
 
 
-# Measured on an H200 (five fresh processes, one decoder in CUDA graphs): kernels of 20 µs a step and more differ by
-# 0.07 to 0.66 % between runs, single launches by up to 120 ns. Collectives wait inside for peers; copies share a bus.
-# What the host sets differs by half and more between runs of one eager decoder on a shared machine.
+# Fitted to fresh processes of identical code on two H200 (traces/gate, 16 in graphs and 12 eager): kernels of 15 µs a
+# step and more differ by 0.4 to 1 % between runs of four steps, the noisiest, a single launch of 36 µs, by 1.9 %.
+# Collectives wait inside for peers; copies share a bus. What the host sets differs by 30 % between eager runs.
 PRIORS: Mapping[str, Prior] = {
-    "compute": Prior(0.005, 120.0, 0.008, 200.0),
+    "compute": Prior(0.003, 120.0, 0.008, 350.0),
     "comm": Prior(0.05, 500.0, 0.10, 1000.0),
-    "memcpy": Prior(0.02, 200.0, 0.04, 400.0),
-    "memset": Prior(0.02, 200.0, 0.04, 400.0),
-    "device": Prior(0.004, 200.0, 0.006, 400.0),
+    "memcpy": Prior(0.02, 200.0, 0.04, 450.0),
+    "memset": Prior(0.02, 200.0, 0.04, 450.0),
+    "device": Prior(0.004, 200.0, 0.006, 450.0),
     "host": Prior(0.02, 5_000.0, 0.50, 50_000.0),
 }
 
@@ -129,6 +132,8 @@ class Effect:
         Standard error of the difference.
     noise_ns
         Band that decides: a difference inside it may be chance, allowing for all the differences looked at.
+    hidden_ns
+        How much more than it seems the difference may be, looked at alone.
     low_ns, high_ns
         Confidence interval of the difference.
     step_sd_ns, run_sd_ns
@@ -141,6 +146,7 @@ class Effect:
     head_ns: float | None
     error_ns: float
     noise_ns: float
+    hidden_ns: float
     low_ns: float
     high_ns: float
     step_sd_ns: float | None = None
@@ -163,17 +169,50 @@ class Effect:
         return abs(self.delta_ns) > self.noise_ns
 
 
-def z_of(confidence: float, tests: int) -> float:
-    """Return the half-width of a one-sided band in standard errors, for a number of differences looked at together.
+@dataclass(frozen=True, slots=True)
+class Band:
+    """How wide the band of a difference must be, in standard errors.
 
-    The chance that any of `tests` true zeros leaves its band upwards is at most ``1 - confidence`` (Bonferroni).
-
-    Examples
-    --------
-    >>> round(z_of(0.99, 1), 2), round(z_of(0.99, 40), 2)
-    (2.33, 3.48)
+    Attributes
+    ----------
+    confidence
+        Chance that no difference leaves its band upwards when the code is the same.
+    tests
+        Differences looked at together (Bonferroni).
     """
-    return NormalDist().inv_cdf(1 - (1 - confidence) / max(tests, 1))
+
+    confidence: float
+    tests: int
+
+    def factor(self, degrees: int | None, *, alone: bool = False) -> float:
+        """Return the one-sided quantile, of a variance with so many degrees of freedom; None: it is known.
+
+        Parameters
+        ----------
+        alone
+            Make no allowance for the other differences.
+
+        Examples
+        --------
+        >>> round(Band(0.99, 40).factor(None), 2), round(Band(0.99, 40).factor(12), 2)
+        (3.48, 4.47)
+        """
+        z = NormalDist().inv_cdf(1 - (1 - self.confidence) / (1 if alone else max(self.tests, 1)))
+        return _student(z, degrees)
+
+
+def _student(z: float, degrees: int | None) -> float:
+    """Turn a normal quantile into Student's, by Fisher's expansion; within 1 % from 5 degrees of freedom on."""
+    if degrees is None:
+        return z
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    wider: float = sum(term / degrees**power for power, term in enumerate(terms, 1))
+    return z + wider
 
 
 def side_statistic(runs: Sequence[RunSamples]) -> SideStatistic:
@@ -190,47 +229,28 @@ def side_statistic(runs: Sequence[RunSamples]) -> SideStatistic:
     )
 
 
-def compare(base: SideStatistic, head: SideStatistic, prior: Prior, z: float) -> Effect:
-    """Return the difference of two sides with its noise."""
-    level = (abs(base.value_ns) + abs(head.value_ns)) / 2
-    residuals = np.sort(np.array(base.residuals + head.residuals, np.float64))
-    within = _step_variance(base.runs + head.runs, residuals)
-    degrees = len(base.runs) + len(head.runs) - 2
-    squares = base.run_squares + head.run_squares
-    variance = _run_variance(prior, level, within, squares, degrees)
-    error = math.sqrt(variance * (median_variance(len(base.runs)) + median_variance(len(head.runs))))
-    delta = head.value_ns - base.value_ns
-    half = NormalDist().inv_cdf((1 + INTERVAL) / 2) * error
-    spreads = [side.step_sd_ns for side in (base, head) if side.step_sd_ns is not None]
+def compare(base: SideStatistic | None, head: SideStatistic | None, prior: Prior, band: Band) -> Effect:
+    """Return the difference of two sides with its noise; from nothing, where only one side has a value."""
+    sides = [side for side in (base, head) if side is not None]
+    runs = tuple(run for side in sides for run in side.runs)
+    level = sum(abs(side.value_ns) for side in sides) / len(sides)
+    residuals = np.sort(np.array([value for side in sides for value in side.residuals], np.float64))
+    squares, degrees = sum(side.run_squares for side in sides), len(runs) - len(sides)
+    variance, certain = _run_variance(prior, level, _step_variance(runs, residuals), squares, degrees)
+    error = math.sqrt(variance * sum(median_variance(len(side.runs)) for side in sides))
+    delta = (0.0 if head is None else head.value_ns) - (0.0 if base is None else base.value_ns)
+    half = _student(NormalDist().inv_cdf((1 + INTERVAL) / 2), certain) * error
+    spreads = [side.step_sd_ns for side in sides if side.step_sd_ns is not None]
     return Effect(
-        base_ns=base.value_ns,
-        head_ns=head.value_ns,
+        base_ns=None if base is None else base.value_ns,
+        head_ns=None if head is None else head.value_ns,
         error_ns=error,
-        noise_ns=z * error,
+        noise_ns=band.factor(certain) * error,
+        hidden_ns=band.factor(certain, alone=True) * error,
         low_ns=delta - half,
         high_ns=delta + half,
         step_sd_ns=math.sqrt(sum(spread**2 for spread in spreads) / len(spreads)) if spreads else None,
         run_sd_ns=math.sqrt(squares / degrees) if degrees else None,
-    )
-
-
-def compare_single(side: SideStatistic, prior: Prior, z: float, *, head: bool) -> Effect:
-    """Return the difference from nothing: of a kernel that only one side has."""
-    count = len(side.runs)
-    within = _step_variance(side.runs, np.sort(np.array(side.residuals, np.float64)))
-    variance = _run_variance(prior, abs(side.value_ns), within, side.run_squares, count - 1)
-    error = math.sqrt(variance * median_variance(count))
-    delta = side.value_ns if head else -side.value_ns
-    half = NormalDist().inv_cdf((1 + INTERVAL) / 2) * error
-    return Effect(
-        base_ns=None if head else side.value_ns,
-        head_ns=side.value_ns if head else None,
-        error_ns=error,
-        noise_ns=z * error,
-        low_ns=delta - half,
-        high_ns=delta + half,
-        step_sd_ns=side.step_sd_ns,
-        run_sd_ns=math.sqrt(side.run_squares / (count - 1)) if count > 1 else None,
     )
 
 
@@ -239,13 +259,16 @@ def median_variance(count: int) -> float:
     return _MEDIAN_VARIANCE[count - 1] if count <= len(_MEDIAN_VARIANCE) else math.pi / (2 * count)
 
 
-def _run_variance(prior: Prior, level: float, within: float, squares: float, degrees: int) -> float:
-    """Return the variance of a run's value around its side's."""
+def _run_variance(prior: Prior, level: float, within: float, squares: float, degrees: int) -> tuple[float, int | None]:
+    """Return the variance of a run's value around its side's, and its degrees of freedom (None: taken as known)."""
     if not degrees:
-        return (prior.unknown_relative * level) ** 2 + prior.unknown_absolute_ns**2 + within
+        return (prior.unknown_relative * level) ** 2 + prior.unknown_absolute_ns**2 + within, None
     usual = (prior.relative * level) ** 2 + prior.absolute_ns**2 + within
+    measured = squares / degrees
+    if measured > PRIOR_FITS * usual:
+        return measured, degrees
     blended = (PRIOR_RUNS * usual + squares) / (PRIOR_RUNS + degrees)
-    return max(blended, squares / degrees)
+    return max(blended, measured), PRIOR_RUNS + degrees
 
 
 def _step_variance(runs: Sequence[RunSamples], residuals: F64) -> float:

@@ -1,4 +1,4 @@
-"""Re-timing of the kernel-timeline graph: when would everything have happened, had some of it taken less time?
+"""Re-timing of the kernel-timeline graph: when everything would have happened, had some of it taken less time.
 
 Order and dependencies stay as recorded; every node starts when its last predecessor allows it. An edge's lag is the
 recorded one, but no more than what such an edge usually costs: an op that waited in a queue shows a long time since its
@@ -26,7 +26,7 @@ UNSEEN_LAG_NS = 5_000
 """Lag of a kind of edge that never decided in the trace: delivery and hand-over take a few microseconds."""
 
 WAIT_CALL_NS = 3_000
-"""What a waiting call takes that need not wait, where the trace has none to show it: a few microseconds of any runtime."""
+"""What a waiting call takes that need not wait, where the trace has none to show it."""
 
 
 @dataclass(frozen=True, slots=True)

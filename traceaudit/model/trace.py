@@ -55,6 +55,8 @@ class TraceSource:
         Version keys of the file, such as ``cuda_runtime_version``.
     capture_ns
         Start and end of the capture in table time, None where the file does not tell.
+    captures_ns
+        The same for each of several captures in one file, in time order; what lies between them was not recorded.
     """
 
     path: str
@@ -66,6 +68,7 @@ class TraceSource:
     categories: Mapping[tuple[str, str], int]
     versions: Mapping[str, str]
     capture_ns: tuple[int, int] | None
+    captures_ns: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def distance_text(distance: "Distance") -> str:
     inner = ", ".join(f"{NAMES[part.name]} {duration(part.time_ns / steps)}" for part in kernels)
     below = duration(distance.below_speed_of_light_ns / steps)
     text = f"{duration(distance.measured_ns / steps)} = floor {duration(distance.floor_ns / steps)}"
-    text += f" + kernels beyond the speed of light {below}" + (f" ({inner})" if len(kernels) > 1 else "")
+    text += f" + kernels below the speed of light {below}" + (f" ({inner})" if len(kernels) > 1 else "")
     for name in ("idle", "outside"):
         part = distance.part(name)
         if part is not None and abs(part.time_ns) >= least_ns:
@@ -39,7 +39,7 @@ def distance_text(distance: "Distance") -> str:
 
 
 def distance_rows(distance: "Distance") -> tuple[tuple[str, float, float, float], ...]:
-    """Give a row for each term of a step: name, time taken, floor, time beyond it; ns a step, with floor and sum."""
+    """Give a row for each term of a step: name, time taken, floor, time over it; ns a step, with floor and sum."""
     steps = distance.steps
     rows = [
         (_idle_name(distance, part), part.took_ns / steps, part.floor_ns / steps, part.time_ns / steps)

@@ -100,7 +100,8 @@ def _host_table(canvas: Canvas, device: "DeviceGaps") -> None:
     scale = scale_for(device.host.interval_ns / steps)
     canvas.heading(
         "Host",
-        f"thread {device.host.thread}, {duration(device.host.interval_ns / steps)} a step in {scale.unit}; exposed: while the device idles",
+        f"thread {device.host.thread}, {duration(device.host.interval_ns / steps)} a step in {scale.unit}; "
+        "exposed: while the device idles",
     )
     columns = [Column("total", right=True), Column("exposed", right=True), Column("activity")]
     ranked = sorted(shares, key=lambda one: -one[1].total_ns)

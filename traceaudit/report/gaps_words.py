@@ -59,7 +59,8 @@ def remarks(device: "DeviceGaps") -> Iterator[str]:
     short = device.short
     if short.gaps:
         yield (
-            f"Gaps below {duration(short.limit_ns)}: {short.gaps / steps:,.0f} a step, {duration(short.time_ns / steps)} a step; "
+            f"Gaps below {duration(short.limit_ns)}: {short.gaps / steps:,.0f} a step, "
+            f"{duration(short.time_ns / steps)} a step; "
             f"{short.shorter_than_launch:,} of {short.kernels:,} ops are shorter than their own launch call."
         )
     path = device.path

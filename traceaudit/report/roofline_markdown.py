@@ -41,7 +41,7 @@ def roofline(result: "Roofline", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG00
         lines += [*(f"- {escape(text)}" for text in gap_texts(result.gap)), ""]
     if result.distance is not None:
         terms = [(name, *(duration(time) for time in times)) for name, *times in distance_rows(result.distance)]
-        lines += _table(("from the floor to the step", "took", "floor", "beyond"), "lrrr", terms)
+        lines += _table(("from the floor to the step", "took", "floor", "over floor"), "lrrr", terms)
     total = result.weight_bytes.expected + result.kv_bytes
     rows = (
         (

@@ -68,7 +68,7 @@ def _distance(canvas: Canvas, result: "Roofline") -> None:
     rows = distance_rows(distance)
     scale = scale_for(max(row[1] for row in rows))
     canvas.heading("From the floor to the step", f"{scale.unit} a step")
-    names = ("took", "floor", "beyond")
+    names = ("took", "floor", "over floor")
     canvas.table(
         [Column("term", flexible=True), *(Column(name, right=True) for name in names), Column("share", right=True)],
         [

@@ -1,4 +1,4 @@
-"""`whatif` on a terminal: what the step becomes, the naive bound beside it, and what removing each kernel would save."""
+"""`whatif` on a terminal: what the step becomes, the naive bound, and what removing each kernel would save."""
 
 from typing import TYPE_CHECKING
 

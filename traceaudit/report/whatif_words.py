@@ -24,7 +24,8 @@ def headline(device: "DeviceWhatIf") -> str:
     return (
         f"{duration(device.baseline_ns)} a step becomes {duration(device.predicted_ns)} "
         f"(between {duration(device.low_ns)} and {duration(device.high_ns)}): "
-        f"{duration(saved)} or {percent(saved / device.baseline_ns, 1)} saved, {times:.2f} times as fast; {BOUND[device.bound_by]}"
+        f"{duration(saved)} or {percent(saved, device.baseline_ns)} saved, {times:.2f} times as fast; "
+        f"{BOUND[device.bound_by]}"
     )
 
 
@@ -32,8 +33,8 @@ def remarks(device: "DeviceWhatIf") -> Iterator[str]:
     """Yield the naive bound and why it differs."""
     yield (
         f"Naive bound: {duration(device.naive_ns)}, the step minus the op time of the change "
-        f"({duration(device.changed_op_time_ns)}); busy share f = {device.busy_share_frac:.3f} of the step, so no kernel work "
-        f"saves more than {percent(min(device.busy_share_frac, 1), 1)}."
+        f"({duration(device.changed_op_time_ns)}); busy share f = {device.busy_share_frac:.3f} of the step, so no "
+        f"kernel work saves more than {percent(min(device.busy_share_frac, 1), 1)}."
     )
     for text, count in device.matched.items():
         yield f"{text} matched {count:,} ops and host rows in {device.steps} steps."

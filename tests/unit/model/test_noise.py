@@ -6,21 +6,20 @@ import pytest
 from traceaudit.model.noise import (
     PRIOR_RUNS,
     PRIORS,
+    Band,
     Effect,
     RunSamples,
     compare,
-    compare_single,
     median_variance,
     side_statistic,
-    z_of,
 )
 
 PRIOR = PRIORS["compute"]
 STEADY = RunSamples((100.0,) * 5)
 
 
-def effect(base, head, z=1.0, prior=PRIOR):
-    return compare(side_statistic(base), side_statistic(head), prior, z)
+def effect(base, head, band=Band(0.99, 10), prior=PRIOR):
+    return compare(side_statistic(base), side_statistic(head), prior, band)
 
 
 def variance_of(samples, *others):
@@ -71,22 +70,27 @@ def test_a_single_step_takes_its_noise_from_its_launches():
 def test_one_run_a_side_has_the_wider_recorded_noise():
     one = effect([RunSamples((1e6,) * 5)], [RunSamples((1e6,) * 5)])
     assert one.run_sd_ns is None
-    assert one.error_ns == pytest.approx(math.sqrt(2) * math.hypot(0.008 * 1e6, 200.0))
+    assert one.error_ns == pytest.approx(math.sqrt(2) * math.hypot(0.008 * 1e6, 350.0))
 
 
 def test_three_runs_blend_measured_and_usual_noise():
     runs = [RunSamples((value,) * 5) for value in (999_000.0, 1_000_000.0, 1_001_000.0)]
     found = effect(runs, runs)
-    usual = (0.005 * 1e6) ** 2 + 120.0**2
+    usual = (0.003 * 1e6) ** 2 + 120.0**2
     squares = 4 * 1000.0**2  # two sides of 1 + 0 + 1
     blended = (PRIOR_RUNS * usual + squares) / (PRIOR_RUNS + 4)
     assert found.run_sd_ns == pytest.approx(1000.0)
     assert found.error_ns == pytest.approx(math.sqrt(2 * median_variance(3) * blended))
+    assert found.noise_ns == pytest.approx(found.error_ns * Band(0.99, 10).factor(PRIOR_RUNS + 4))
 
 
-def test_noise_above_the_usual_is_taken_as_measured():
-    runs = [RunSamples((value,) * 5) for value in (900_000.0, 1_000_000.0, 1_100_000.0)]
-    assert effect(runs, runs).error_ns == pytest.approx(math.sqrt(2 * median_variance(3)) * 1e5)
+@pytest.mark.parametrize(("spread", "degrees"), [(4_000.0, PRIOR_RUNS + 4), (100_000.0, 4)])
+def test_noise_above_the_usual_is_taken_as_measured(spread, degrees):
+    """Far above it, the usual noise does not even lend its degrees of freedom."""
+    runs = [RunSamples((1e6 + distance,) * 5) for distance in (-spread, 0.0, spread)]
+    found = effect(runs, runs)
+    assert found.error_ns == pytest.approx(math.sqrt(2 * median_variance(3)) * spread)
+    assert found.noise_ns == pytest.approx(found.error_ns * Band(0.99, 10).factor(degrees))
 
 
 def test_the_value_is_the_median_of_medians():
@@ -96,13 +100,13 @@ def test_the_value_is_the_median_of_medians():
 
 
 def test_an_effect_on_one_side_only_is_a_difference_from_nothing():
-    statistic = side_statistic([RunSamples((500.0,) * 5)])
-    new, gone = (compare_single(statistic, PRIOR, 2.0, head=head) for head in (True, False))
+    statistic, band = side_statistic([RunSamples((500.0,) * 5)]), Band(0.99, 10)
+    new, gone = compare(None, statistic, PRIOR, band), compare(statistic, None, PRIOR, band)
     assert (new.base_ns, new.head_ns, new.delta_ns, new.ratio) == (None, 500.0, 500.0, None)
     assert (gone.base_ns, gone.head_ns, gone.delta_ns, gone.ratio) == (500.0, None, -500.0, None)
-    assert new.noise_ns == gone.noise_ns == 2 * new.error_ns
+    assert new.noise_ns == gone.noise_ns == band.factor(None) * new.error_ns
     several = side_statistic([RunSamples((400.0,) * 5), RunSamples((600.0,) * 5)])
-    assert compare_single(several, PRIOR, 1.0, head=True).run_sd_ns == pytest.approx(math.sqrt(2) * 100)
+    assert compare(None, several, PRIOR, band).run_sd_ns == pytest.approx(math.sqrt(2) * 100)
 
 
 def test_the_interval_is_around_the_difference():
@@ -118,8 +122,16 @@ def test_rounded_times_widen_the_band():
 
 
 def test_the_band_widens_with_the_number_of_differences():
-    assert z_of(0.99, 1) < z_of(0.99, 10) < z_of(0.999, 10)
-    assert z_of(0.99, 0) == z_of(0.99, 1)
+    assert Band(0.99, 1).factor(None) < Band(0.99, 10).factor(None) < Band(0.999, 10).factor(None)
+    assert Band(0.99, 0).factor(None) == Band(0.99, 1).factor(None) == Band(0.99, 10).factor(None, alone=True)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "degrees", "quantile"),
+    [(0.975, 10, 2.228), (0.995, 5, 4.032), (0.999, 12, 3.930), (0.9995, 8, 5.041), (0.9999, 30, 4.234)],
+)
+def test_few_degrees_of_freedom_widen_it_as_students_table_says(confidence, degrees, quantile):
+    assert Band(confidence, 1).factor(degrees) == pytest.approx(quantile, rel=0.01)
 
 
 def test_the_variance_of_a_median_falls_with_the_number_of_runs():
@@ -133,5 +145,5 @@ def test_the_variance_of_a_median_falls_with_the_number_of_runs():
 
 
 def test_a_difference_is_shown_beyond_its_noise_only():
-    assert Effect(100.0, 111.0, 1.0, 10.0, 0.0, 0.0).shown
-    assert not Effect(100.0, 110.0, 1.0, 10.0, 0.0, 0.0).shown
+    assert Effect(100.0, 111.0, 1.0, 10.0, 5.0, 0.0, 0.0).shown
+    assert not Effect(100.0, 110.0, 1.0, 10.0, 5.0, 0.0, 0.0).shown

@@ -168,7 +168,7 @@ class DeviceGaps:
     path
         The critical path of a typical step.
     queue_depth
-        Launches whose first op has not started, time-weighted mean over the used windows; below 1 the host chases the device.
+        Launches whose first op has not started, time-weighted mean; below 1 the host chases the device.
     """
 
     rank: int

@@ -1,6 +1,6 @@
 """What `reconcile` answers: totals, steps, the ledger, and the mean step.
 
-All durations are integer nanoseconds unless a field says otherwise. `Ledger` sums the steps used; `StepMean` divides it.
+Durations are integer nanoseconds unless a field says otherwise. `Ledger` sums the steps used, `StepMean` divides it.
 """
 
 from collections.abc import Mapping

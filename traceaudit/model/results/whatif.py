@@ -1,4 +1,4 @@
-"""What `whatif` answers: the step after a change, with the range that the trace allows and the naive bound beside it."""
+"""What `whatif` answers: the step after a change, with its range and the naive bound beside it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
