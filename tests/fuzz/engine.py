@@ -105,7 +105,7 @@ def _several(base: Base, rng: Random) -> Damaged:
         FIELDS[name](made, rng)
     data = dump(made).encode()
     for name in rng.sample(sorted(BYTES), rng.randint(0, 3)):
-        data = BYTES[name](data, rng)
+        data = BYTES[name](data, rng) if data else data
     return Damaged(base, data, lambda out: judge(out, base.report, (), excused=True))
 
 

@@ -261,7 +261,7 @@ def _reasons(
             "no wall given: the profiled step is the baseline, and the host is as slow as the profiler made it"
         )
     else:
-        reasons.append("the host runs at full speed: " + "; or ".join(model.name for model in models))
+        reasons.append("the host runs at full speed: " + "; or ".join(dict.fromkeys(model.name for model in models)))
     if predicted - naive > DIFFERS_FRAC * baseline:
         reasons.append("the naive bound takes the whole op time off the step, but part of it is hidden behind the host")
     if naive - predicted > DIFFERS_FRAC * baseline:

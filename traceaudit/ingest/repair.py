@@ -7,10 +7,13 @@ import re
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-__all__ = ["MAX_REPAIRED_BYTES", "REPAIRS", "repair"]
+__all__ = ["MAX_REPAIRED_BYTES", "QUOTES", "REPAIRS", "repair"]
 
 MAX_REPAIRED_BYTES = 1 << 20
 """Longer texts are not worth the time and memory; a row has a few hundred bytes, a long one some thousands."""
+
+QUOTES = "unescaped quotes"
+"""The one repair that may take a text for another: what it escapes was a part of the grammar."""
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _CONTROL = re.compile(rb"[\x00-\x1f]")
@@ -166,10 +169,10 @@ REPAIRS: dict[str, Stage] = {
     "missing values": _fill_missing_values,
     "extra commas": _remove_extra_commas,
     "lone backslashes": _double_backslashes,
-    "unescaped quotes": _escape_inner_quotes,
+    QUOTES: _escape_inner_quotes,
 }
 
-_QUOTES_FIRST = ("invalid UTF-8", "unescaped quotes")
+_QUOTES_FIRST = ("invalid UTF-8", QUOTES)
 
 # The quotes come last: escaping them is the boldest repair. Where they are the trouble, all that depends on knowing
 # what is a string and what is not went wrong, so the second order begins with them.
@@ -177,7 +180,7 @@ _ORDERS = (
     tuple(REPAIRS),
     (
         "invalid UTF-8",
-        "unescaped quotes",
-        *(name for name in REPAIRS if name not in {"invalid UTF-8", "unescaped quotes"}),
+        QUOTES,
+        *(name for name in REPAIRS if name not in {"invalid UTF-8", QUOTES}),
     ),
 )

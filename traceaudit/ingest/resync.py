@@ -149,18 +149,33 @@ class _Resync:
     def _take_broken(self) -> bool:
         """Repair the row at the place, or drop it; False if its end is not in the text."""
         text, place = self._text, self._place
-        for end in self._ends():
+        for passed, end in enumerate(self._ends()):
             row = text[place:end]
             if len(row) > MAX_REPAIRED_BYTES:
                 break
             fixed = repair(row, parses_as_row, self._log.latest)
             if fixed is not None or parses_as_row(row):
                 if fixed is not None:
-                    self._log.repaired(fixed[1], self._offset + place)
+                    self._log_repaired(*fixed, passed)
                 self._kept.append(fixed[0] if fixed is not None else row)
                 self._place = end
                 return True
         return self._drop_up_to_row()
+
+    def _log_repaired(self, row: bytes, done: dict[str, int], passed: int) -> None:
+        """Count a repaired row, and as dropped what the repair cost: rows put into a string, or the row's own phase.
+
+        Parameters
+        ----------
+        passed
+            Places before the end of the row at which it might have ended as well.
+        """
+        place = self._offset + self._place
+        self._log.repaired(done, place)
+        for _ in range(passed if QUOTES in done else 0):
+            self._log.dropped(place)
+        if not decode_row(row).ph:
+            self._log.dropped(place)
 
     def _ends(self) -> list[int]:
         """Return where the row at the place could end, in order."""

@@ -14,6 +14,7 @@ import numpy as np
 from traceaudit.model.retime import F64, Plan, recorded_lags, retime
 from traceaudit.model.schema import I64
 from traceaudit.model.timeline import EdgeType, NodeType
+from traceaudit.units import NS_PER_US
 
 __all__ = ["Costs", "HostModel", "as_profiled", "by_factor", "by_row"]
 
@@ -82,9 +83,11 @@ def by_row(plan: Plan, wall_ns: float) -> tuple[HostModel, ...]:
     largest = float(max(base.costs.duration_ns.max(initial=0), base.costs.lag_ns.max(initial=0)))
     least, most = _allowed(plan, wall_ns, shrunk, largest)
     costs = dict.fromkeys((min(max(ROW_COST_NS, least), most), least, most))
-    return tuple(
-        _fitted(plan, wall_ns, shrunk(cost), f"every recorded row cost the host {cost:.0f} ns") for cost in costs
-    )
+    return tuple(_fitted(plan, wall_ns, shrunk(cost), _row_cost(cost)) for cost in costs)
+
+
+def _row_cost(cost_ns: float) -> str:
+    return f"every recorded row cost the host {cost_ns / NS_PER_US:.2g} us"
 
 
 def by_factor(plan: Plan, wall_ns: float) -> HostModel:

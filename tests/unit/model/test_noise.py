@@ -18,7 +18,10 @@ PRIOR = PRIORS["compute"]
 STEADY = RunSamples((100.0,) * 5)
 
 
-def effect(base, head, band=Band(0.99, 10), prior=PRIOR):
+TEN = Band(0.99, 10)
+
+
+def effect(base, head, band=TEN, prior=PRIOR):
     return compare(side_statistic(base), side_statistic(head), prior, band)
 
 

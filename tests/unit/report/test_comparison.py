@@ -139,7 +139,7 @@ def test_junit_counts_failures_and_open_questions():
     assert int(suite.get("failures")) == sum(tags == ["failure"] for tags in cases.values())
     root = ET.fromstring(render("check", "junit", inconclusive()))  # noqa: S314
     assert root[0].get("errors") == "2"
-    assert "fused: add + mul" in render("diff", "junit", fused())
+    assert "add + mul -&gt; mul_add" in render("diff", "junit", fused())
 
 
 @each_result

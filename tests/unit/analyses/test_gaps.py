@@ -1,0 +1,326 @@
+"""Why the device waited. Times in µs; the first row of each trace is at 0."""
+
+import pytest
+from builders import TraceBuilder
+from views import audit_of, view_of
+
+from traceaudit.analyses.gaps import CAUSES, find_gaps
+from traceaudit.model.options import StepOptions
+from traceaudit.model.results.gaps import Limit
+
+SCHEDULE = "vllm/v1/core/sched/scheduler.py(221): schedule"
+
+
+def gaps_of(trace, **more):
+    view = view_of(trace)
+    return find_gaps(view, audit_of(view), StepOptions(), **more)
+
+
+def row(report, position, before, after):
+    """Return the row of one kind of gap."""
+    (found,) = [one for one in report.gaps if (one.position, one.before, one.after) == (position, before, after)]
+    return found
+
+
+def causes(found):
+    return {name: time / 1000 for name, time in found.causes.items()}
+
+
+def standard(steps=3):
+    """Return steps of 100: launch [10, 14), kernel [20, 50)."""
+    trace = TraceBuilder()
+    for i in range(steps):
+        trace.annotation(f"ProfilerStep#{i}", at=100 * i, dur=100)
+        trace.launch(at=100 * i + 10, dur=4).kernel("gemm", at=100 * i + 20, dur=30)
+    return trace
+
+
+def one_step(length=100):
+    trace = TraceBuilder()
+    trace.annotation("ProfilerStep#0", at=0, dur=length)
+    return trace
+
+
+class TestFolding:
+    def test_equal_gaps_of_all_steps_are_one_row(self):
+        """
+        leads   None -> gemm 20 (step 0), gemm -> gemm 20 + 20 (steps 1, 2)
+        trails  gemm -> gemm 50 + 50 (steps 0, 1), gemm -> None 50 (step 2)
+        """
+        report = gaps_of(standard())
+        assert (report.steps_used, report.window_ns, report.idle_ns) == (3, 300_000, 210_000)
+        assert [(one.position, one.before, one.after, one.count, one.total_ns // 1000) for one in report.gaps] == [
+            ("trailing", "gemm", "gemm", 2, 100),
+            ("trailing", "gemm", None, 1, 50),
+            ("leading", "gemm", "gemm", 2, 40),
+            ("leading", None, "gemm", 1, 20),
+        ]
+
+    def test_what_a_row_says(self):
+        """Gaps of 20: 10 host, then the call of 4 and 6 of delivery."""
+        found = row(gaps_of(standard()), "leading", "gemm", "gemm")
+        assert found.per_step_ns == pytest.approx(40_000 / 3)
+        assert (found.median_ns, found.p90_ns) == (20_000, 20_000)
+        assert (found.host_ns, found.latency_ns, found.graph_ns, found.unknown_ns) == (20_000, 20_000, 0, 0)
+        assert causes(found) == {"unrecorded": 20, "delivery": 12, "launch_call": 8}
+        assert found.cause == "unrecorded"
+        assert found.where is None
+
+    def test_median_and_ninth_decile_of_single_gaps(self):
+        """Eleven gaps between a and a of 1, 2 ... 10 and 100: the median is 6, nine tenths reach to 10."""
+        trace = one_step(2000)
+        at = 0
+        for gap in [*range(1, 11), 100, 0]:
+            trace.launch(at=at, dur=1).kernel("a", at=at + 2, dur=10)
+            at += 10 + gap
+        found = row(gaps_of(trace), "between", "a", "a")
+        assert (found.count, found.median_ns, found.p90_ns) == (11, 6_000, 10_000)
+
+    def test_a_gap_across_steps_counts_in_each(self):
+        """A gap of 70 is 50 of one step and 20 of the next: two rows, and together all idle time."""
+        report = gaps_of(standard(2))
+        assert sum(one.total_ns for one in report.gaps) == report.idle_ns == 140_000
+        assert sum(one.count for one in report.gaps) == 4
+
+    def test_a_step_that_was_left_out_is_not_there(self):
+        trace = standard(4)
+        trace.launch(at=16, dur=1).kernel("extra", at=60, dur=5)
+        report = gaps_of(trace)
+        assert report.steps_used == 3
+        assert not [one for one in report.gaps if one.before is None]
+
+    def test_no_idle_time_no_row(self):
+        trace = one_step(50)
+        trace.launch(at=0, dur=1).kernel("gemm", at=0, dur=50)
+        report = gaps_of(trace)
+        assert (report.gaps, report.idle_ns) == ((), 0)
+
+
+class TestCauses:
+    def between(self, trace, before="a", after="b"):
+        return causes(row(gaps_of(trace), "between", before, after))
+
+    def test_what_the_host_did(self):
+        """a [0, 10), b launched at 90: scheduling [20, 50), a wait [60, 75), the rest unrecorded."""
+        trace = one_step()
+        trace.launch(at=0, dur=1).kernel("a", at=0, dur=10)
+        trace.python(SCHEDULE, at=20, dur=30)
+        trace.call("cudaStreamSynchronize", at=60, dur=15)
+        trace.launch(at=90, dur=2).kernel("b", at=95, dur=5)
+        assert self.between(trace) == {"unrecorded": 35, "schedule": 30, "sync": 15, "delivery": 3, "launch_call": 2}
+        assert row(gaps_of(trace), "between", "a", "b").where == "scheduler.py:schedule; cudaStreamSynchronize"
+
+    def test_at_most_three_places_are_named(self):
+        trace = one_step()
+        trace.launch(at=0, dur=1).kernel("a", at=0, dur=10)
+        for i in range(4):
+            trace.annotation(f"part {i}", at=20 + 10 * i, dur=4 + i)
+        trace.launch(at=90, dur=2).kernel("b", at=95, dur=5)
+        assert row(gaps_of(trace), "between", "a", "b").where == "part 3; part 2; part 1"
+
+    def test_turnaround_of_work_that_was_queued(self):
+        trace = one_step()
+        trace.launch(at=0, dur=1).kernel("a", at=0, dur=10)
+        trace.launch(at=2, dur=2).kernel("b", at=13, dur=5)
+        assert self.between(trace) == {"turnaround": 3}
+
+    def test_between_two_replays(self):
+        """Both graphs were launched before the first ended: nodes of 2 each."""
+        trace = one_step()
+        trace.graph_launch(at=0, dur=1).kernel("a", at=1, dur=9).kernel("z", at=11, dur=9)
+        trace.graph_launch(at=2, dur=2).kernel("b", at=24, dur=5).kernel("c", at=30, dur=5)
+        report = gaps_of(trace)
+        assert causes(row(report, "between", "z", "b")) == {"between_replays": 4}
+        assert causes(row(report, "between", "a", "z")) == {"graph_node": 1}
+        assert row(report, "between", "a", "z").graph_ns == 1_000
+
+    def test_from_an_eager_op_to_a_replay_is_no_pause_between_replays(self):
+        trace = one_step()
+        trace.launch(at=0, dur=1).kernel("a", at=0, dur=10)
+        trace.graph_launch(at=2, dur=2).kernel("b", at=24, dur=5).kernel("c", at=30, dur=5)
+        assert self.between(trace) == {"turnaround": 14}
+
+    def test_a_recorded_stream_wait(self):
+        """b was queued at 2; a wait is recorded from 12 to 17 of the gap [10, 20)."""
+        trace = one_step()
+        trace.launch(at=0, dur=1).kernel("a", at=0, dur=10)
+        trace.launch(at=2, dur=2).kernel("b", at=20, dur=5)
+        trace.sync("Stream Wait Event", at=12, dur=5)
+        trace.sync("Event Sync", at=17, dur=2)
+        assert self.between(trace) == {"stream_wait": 5, "turnaround": 5}
+
+    def test_a_buffer_of_the_profiler_inside_the_call(self):
+        """The call [20, 60) takes 30 of it for the profiler's buffer [25, 55)."""
+        trace = one_step()
+        trace.launch(at=0, dur=1).kernel("a", at=0, dur=10)
+        trace.launch(at=20, dur=40).kernel("b", at=65, dur=5)
+        trace.overhead(at=25, dur=30)
+        assert self.between(trace) == {"profiler_buffer": 30, "unrecorded": 10, "launch_call": 10, "delivery": 5}
+
+    def test_an_op_without_launch_row(self):
+        trace = one_step()
+        trace.launch(at=0, dur=1).kernel("a", at=0, dur=10)
+        trace.orphan().kernel("b", at=13, dur=5)
+        found = row(gaps_of(trace), "between", "a", "b")
+        assert causes(found) == {"unknown": 3}
+        assert found.unknown_ns == 3_000
+
+    def test_every_cause_has_a_name_of_its_own(self):
+        assert len(set(CAUSES)) == len(CAUSES)
+
+
+class TestHostLedger:
+    def test_every_instant_of_the_steps(self):
+        """Three steps of 100: calls 3 x 4, an op [60, 80) of which all lies in idle, a wait [30, 40) under the kernel."""
+        trace = standard()
+        trace.op("aten::mm", at=60, dur=20)
+        trace.call("cudaStreamSynchronize", at=30, dur=10)
+        host = gaps_of(trace).host
+        assert (host.thread, host.interval_ns) == ("21878", 300_000)
+        shares = {name: (share.total_ns // 1000, share.exposed_ns // 1000) for name, share in host.shares.items()}
+        assert {name: share for name, share in shares.items() if share[0]} == {
+            "launch_api": (12, 12),
+            "framework": (20, 20),
+            "sync": (10, 0),
+            "unrecorded": (258, 178),
+        }
+
+    def test_no_thread_is_known(self):
+        """Nothing was launched and no marker tells a thread: all is unrecorded."""
+        trace = TraceBuilder()
+        trace.orphan().kernel("a", at=0, dur=20)
+        trace.orphan().kernel("b", at=30, dur=20)
+        trace.op("aten::mm", at=0, dur=10)
+        host = gaps_of(trace).host
+        assert (host.thread, host.interval_ns) == ("none", 50_000)
+        assert host.shares["unrecorded"].total_ns == 50_000
+
+
+class TestVerdict:
+    def test_host_bound(self):
+        """Idle for the host 60 of 100 and 4 in launch calls."""
+        report = gaps_of(standard())
+        assert report.verdict is Limit.HOST_BOUND
+        assert report.shares == pytest.approx(
+            {"device_bound": 0.3, "comm_bound": 0, "copy_bound": 0, "sync_bound": 0, "host_bound": 0.64}
+        )
+
+    @pytest.mark.parametrize(
+        ("kind", "verdict"),
+        [
+            ("gemm", Limit.DEVICE_BOUND),
+            ("ncclDevKernel_AllReduce", Limit.COMM_BOUND),
+            ("memcpy", Limit.COPY_BOUND),
+        ],
+    )
+    def test_bound_by_what_the_device_does(self, kind, verdict):
+        """60 of 100 of one kind."""
+        trace = one_step()
+        launch = trace.launch(at=0, dur=1)
+        launch.memcpy(at=0, dur=60) if kind == "memcpy" else launch.kernel(kind, at=0, dur=60)
+        report = gaps_of(trace)
+        assert report.verdict is verdict
+        assert report.shares[verdict.value] == 0.6
+
+    def test_nothing_holds_half(self):
+        """Compute 40, comm 20, host 40."""
+        trace = one_step()
+        trace.launch(at=0, dur=1).kernel("gemm", at=0, dur=40).kernel("ncclDevKernel_AllReduce", at=40, dur=20)
+        report = gaps_of(trace)
+        assert report.verdict is Limit.MIXED
+        assert max(report.shares.values()) == 0.4
+
+    def test_a_wait_owns_the_idle_time_in_which_it_blocks(self):
+        """Kernel [0, 20), a wait [10, 90) that returns long after it: 70 of the idle 80 are the wait's."""
+        trace = one_step()
+        trace.launch(at=0, dur=1).kernel("gemm", at=0, dur=20)
+        trace.call("cudaStreamSynchronize", at=10, dur=80)
+        report = gaps_of(trace)
+        assert report.verdict is Limit.SYNC_BOUND
+        assert report.shares["sync_bound"] == pytest.approx(0.7)
+        assert report.shares["host_bound"] == pytest.approx(0.1)
+
+    def test_a_wait_owns_the_refill_if_the_host_would_run_ahead(self):
+        """Two kernels in a step of 150; the wait [25, 61) drains the queue at 60, the next launch is at 90.
+
+        Without the wait the host needs 150 - 36 = 114 of the step. With kernels of 40 (busy 80) it would not run ahead
+        anyway: the wait owns the 1 in which it blocks an idle device. With kernels of 58 (busy 116) it would, and the 30
+        until the next launch are the wait's doing.
+        """
+
+        def trace(length):
+            made = one_step(150)
+            made.launch(at=0, dur=1).kernel("gemm", at=60 - length, dur=length)
+            made.call("cudaStreamSynchronize", at=25, dur=36)
+            made.launch(at=90, dur=1).kernel("gemm", at=92, dur=length)
+            return made
+
+        behind, ahead = gaps_of(trace(40)), gaps_of(trace(58))
+        assert behind.shares["sync_bound"] == pytest.approx(1 / 150)
+        assert ahead.shares["sync_bound"] == pytest.approx(30 / 150)
+
+
+class TestShortGaps:
+    def test_the_tax_of_short_kernels(self):
+        """Kernels of 2 behind calls of 4, gaps of 3, 3 and 12; between rows only, below 10."""
+        trace = one_step()
+        for i, at in enumerate((10, 15, 20, 34)):
+            trace.launch(at=at - 8, dur=4).kernel(f"k{i}", at=at, dur=2)
+        short = gaps_of(trace).short
+        assert (short.limit_ns, short.gaps, short.time_ns) == (10_000, 2, 6_000)
+        assert (short.kernels, short.shorter_than_launch) == (4, 4)
+
+    def test_another_limit(self):
+        trace = one_step()
+        for i, at in enumerate((10, 15, 20, 34)):
+            trace.launch(at=at - 8, dur=4).kernel(f"k{i}", at=at, dur=5 - i)
+        assert gaps_of(trace, short_ns=3_000).short.gaps == 1
+        assert gaps_of(trace, short_ns=3_000).short.shorter_than_launch == 2
+
+    def test_nodes_of_a_graph_have_no_call_of_their_own(self):
+        trace = one_step()
+        trace.graph_launch(at=0, dur=20).kernel("a", at=5, dur=1).kernel("b", at=7, dur=1)
+        assert gaps_of(trace).short.shorter_than_launch == 0
+
+
+class TestQueueDepth:
+    def test_launches_whose_op_has_not_started(self):
+        """Each step has one launch that waits from 10 to 20: 0.1 on average."""
+        assert gaps_of(standard()).queue_depth == pytest.approx(0.1)
+
+    def test_a_host_that_runs_ahead(self):
+        """Three launches at 0, 1, 2; kernels of 30 at 10, 40, 70: waiting 10 + 39 + 68 of 100."""
+        trace = one_step()
+        for i in range(3):
+            trace.launch(at=i, dur=1).kernel("gemm", at=10 + 30 * i, dur=30)
+        assert gaps_of(trace).queue_depth == pytest.approx((10 + 39 + 68) / 100)
+
+    def test_a_replay_waits_until_its_first_node(self):
+        trace = one_step()
+        trace.graph_launch(at=0, dur=5).kernel("a", at=10, dur=5).kernel("b", at=60, dur=5)
+        assert gaps_of(trace).queue_depth == pytest.approx(0.1)
+
+    def test_an_op_before_its_launch_never_waited(self):
+        trace = one_step()
+        trace.launch(at=30, dur=5).kernel("a", at=10, dur=50)
+        assert gaps_of(trace).queue_depth == 0
+
+
+def test_the_path_is_that_of_a_typical_step():
+    """Windows 100, 130 and 80: the first is the median.
+
+    The last step is more than a tenth off and is left out, of two the shorter counts as typical: step 0.
+    """
+    trace = TraceBuilder()
+    for i, (at, length) in enumerate(((0, 100), (100, 130), (230, 80))):
+        trace.annotation(f"ProfilerStep#{i}", at=at, dur=length)
+        trace.launch(at=at + 10, dur=4).kernel("gemm", at=at + 20, dur=30)
+    path = gaps_of(trace).path
+    assert (path.step, path.window_ns) == (0, 100_000)
+    assert {(part.kind, part.name): part.time_ns // 1000 for part in path.parts} == {
+        ("queue", "gemm"): 50,
+        ("op", "gemm"): 30,
+        ("before", None): 10,
+        ("delivery", "gemm"): 6,
+        ("launch_call", "cudaLaunchKernel"): 4,
+    }
