@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from traceaudit.cli.comparison import SideTraces
+    from traceaudit.audit.comparison import SideTraces
     from traceaudit.model.results.diff import CheckResult
 
 __all__ = ["StepCheck", "pytest_addoption", "traceaudit_check"]
@@ -96,7 +96,7 @@ class StepCheck:
         CheckResult
             The judgement, when the test goes on.
         """
-        from traceaudit.cli.comparison import SideTraces, compare, load_baseline
+        from traceaudit.audit.comparison import SideTraces, compare, load_baseline
         from traceaudit.ingest.budgetfile import read_budget
         from traceaudit.model.budget import Budget
 
@@ -116,8 +116,8 @@ class StepCheck:
     def _record(
         self, step: Callable[[], object], steps: int, warmup_steps: int, batch: int | None, context: int | None
     ) -> "SideTraces":
+        from traceaudit.audit.comparison import read_side
         from traceaudit.capture import record
-        from traceaudit.cli.comparison import read_side
         from traceaudit.model.options import ReconcileOptions
 
         path = self.folder / "step.json.gz"
@@ -156,7 +156,7 @@ def _need_gpu() -> None:
 
 
 def _store(name: str, side: "SideTraces") -> None:
-    from traceaudit.cli.comparison import save_baseline
+    from traceaudit.audit.comparison import save_baseline
     from traceaudit.cli.output import write_file
 
     path, text = save_baseline(side.side, name)

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from traceaudit.cli.comparison import SideTraces, compare, read_side
+from traceaudit.audit.comparison import SideTraces, compare, read_side
 from traceaudit.ingest import locate
 from traceaudit.ingest.budgetfile import read_budget
 from traceaudit.model.budget import Budget

@@ -63,8 +63,10 @@ def main() -> int:
             for first in range(0, each, CHUNK)
             for kind in kinds
         ]
-        for job in jobs:
+        for number, job in enumerate(jobs):
             kind, outcomes, failures = job.result()
+            if number % 100 == 0:
+                print(f"{number * CHUNK} of {len(jobs) * CHUNK} after {time.perf_counter() - begin:.0f} s", flush=True)
             table[kind] += outcomes
             failed += len(failures)
             for seed, text in failures:

@@ -202,9 +202,9 @@ def _as_graph(plan: Plan, costs: Costs) -> Costs:
 
 
 def _without_gaps(plan: Plan, costs: Costs) -> Costs:
-    """Leave nothing but the ops: no host time, no lag."""
+    """Leave nothing but the ops: no host time, no lag; ops that overlap still do."""
     duration = np.where(plan.node_type == NodeType.OP, costs.duration_ns, 0.0)
-    return Costs(duration, np.zeros(len(costs.lag_ns)))
+    return Costs(duration, np.minimum(costs.lag_ns, 0.0))
 
 
 def _time(plan: Plan, costs: Costs) -> float:

@@ -58,9 +58,12 @@ def floor_input(flags: RooflineFlags, view: DeviceView, device: DeviceAudit, ser
 def floor_side(
     given: FloorInput, view: DeviceView, device: DeviceAudit, step: StepChoice, accept_length: float
 ) -> FloorSide:
-    """Return the floor of the step that ran, and the way from it to the step."""
+    """Return the floor of the step that ran, and the way from it to the step; without a wall, to the window."""
     walls = [wall for wall in (step.wall, step.given) if wall is not None]
-    measured = Measurement(accept_length, tuple(Reading(wall.step_ns, wall.source) for wall in walls))
+    readings = [Reading(wall.step_ns, wall.source) for wall in walls]
+    if not readings and device.ledger.steps:
+        readings = [Reading(max(round(device.step.window_ns), 1), "window of the trace, as profiled")]
+    measured = Measurement(accept_length, tuple(readings))
     floor = roofline(replace(given.request, measurement=measured))
     return FloorSide(
         roofline=replace(floor, distance=distance(view, device, floor)),
@@ -90,7 +93,8 @@ def _peaks(flags: RooflineFlags, view: DeviceView) -> tuple[Peaks | None, str]:
     peaks, ceilings = peaks_of(view, PeakOptions())
     if peaks is None:
         raise UnknownHardwareError(
-            f"no peaks for the device of the trace: {ceilings.missing}", hint="--gpu NAME says which device it is"
+            f"no peaks for the device of the trace: {ceilings.missing.partition(';')[0]}",
+            hint="--gpu NAME says which device it is",
         )
     return peaks, "the trace"
 

@@ -54,7 +54,7 @@ def onepage(path: str, request: OnePageRequest, *, progress: Progress | None = N
     rate = _rate(request, report, device, step, accept)
     asked = WhatIfOptions(options)
     prediction = _prediction(view, device, asked)
-    lines = () if prediction is None else kernel_lines(rated, prediction, device)
+    lines = kernel_lines(rated, prediction, device)
     retime = _retime(view, device, asked, prediction)
     situation = Situation(result.completeness, device, lines, prediction, retime, server, floor, rate)
     return _page(result, situation, step)

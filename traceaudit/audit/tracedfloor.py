@@ -8,8 +8,6 @@ from traceaudit.audit.reading import Progress, read_traces
 from traceaudit.audit.steptime import longest, step_choice
 from traceaudit.config.onepage import OnePageRequest
 from traceaudit.errors import UsageError
-from traceaudit.model.results import Wall
-from traceaudit.model.results.onepage import StepChoice
 from traceaudit.model.results.roofline import Roofline
 from traceaudit.model.wording import counted
 
@@ -24,9 +22,6 @@ def traced_floor(path: str, request: OnePageRequest, *, progress: Progress | Non
     step = step_choice(request, None, traces)
     result, views = reconcile_traces(traces, replace(request.options, wall=step.wall), path)
     device, view = longest(result, views)
-    if step.wall is None:
-        window = Wall(max(round(device.step.window_ns), 1), "window of the trace, as profiled")
-        step = StepChoice(window, step.reason)
     given = floor_input(request.floor, view, device, None)
     made = floor_side(given, view, device, step, request.accept_length or 1.0).roofline
     steps = counted(device.ledger.steps, "step")

@@ -10,7 +10,7 @@ from traceaudit.cli import comparison_options as copt
 from traceaudit.cli import options as opt
 
 if TYPE_CHECKING:
-    from traceaudit.cli.comparison import SideTraces
+    from traceaudit.audit.comparison import SideTraces
     from traceaudit.cli.progress import Report
     from traceaudit.model.budget import Budget
     from traceaudit.model.options import ReconcileOptions
@@ -76,7 +76,7 @@ def check(
     debug: opt.Debug = False,  # noqa: ARG001  (the error boundary looks for it)
 ) -> None:
     """Did this change make it worse? Exit code 0: it did not, 1: it did, 3: the data cannot tell."""
-    from traceaudit.cli.comparison import compare, load_baseline, read_side
+    from traceaudit.audit.comparison import compare, load_baseline, read_side
     from traceaudit.config import SelectionFlags, StepFlags, reconcile_options
     from traceaudit.errors import ExitCode
     from traceaudit.model.results.diff import Outcome
@@ -112,7 +112,7 @@ def check(
 
 
 def _sides(paths: list[str] | None, baseline: str | None, *, alone: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    from traceaudit.cli.comparison import sides_of
+    from traceaudit.audit.comparison import sides_of
     from traceaudit.errors import UsageError
 
     if not paths:
@@ -128,7 +128,7 @@ def _sides(paths: list[str] | None, baseline: str | None, *, alone: bool) -> tup
 
 
 def _one_side(head: tuple[str, ...], baseline: str | None, options: "ReconcileOptions") -> "SideTraces":
-    from traceaudit.cli.comparison import load_baseline, read_side
+    from traceaudit.audit.comparison import load_baseline, read_side
 
     if head or baseline is None:
         return read_side("head", head, options)
@@ -137,7 +137,7 @@ def _one_side(head: tuple[str, ...], baseline: str | None, options: "ReconcileOp
 
 def _budget(path: str | None, relative: float | None, absolute_us: float | None, allow: list[str] | None) -> "Budget":
     """Read the budget; flags replace its general limits."""
-    from traceaudit.cli.comparison import allowed
+    from traceaudit.audit.comparison import allowed
     from traceaudit.errors import UsageError
     from traceaudit.model.budget import Budget
     from traceaudit.units import NS_PER_US
@@ -174,7 +174,7 @@ def _write_budget(path: str, side: "SideTraces", *, force: bool, quiet: bool) ->
 
 
 def _save(name: str, side: "SideTraces", *, quiet: bool) -> None:
-    from traceaudit.cli.comparison import save_baseline
+    from traceaudit.audit.comparison import save_baseline
     from traceaudit.cli.output import write_file
 
     path, text = save_baseline(side.side, name)

@@ -28,7 +28,7 @@ def diff(
     debug: opt.Debug = False,  # noqa: ARG001  (the error boundary looks for it)
 ) -> None:
     """Compare two sides kernel by kernel, with the noise of each difference; check is what fails on it."""
-    from traceaudit.cli.comparison import allowed, compare, read_side, sides_of
+    from traceaudit.audit.comparison import allowed, compare, read_side, sides_of
     from traceaudit.config import SelectionFlags, StepFlags, reconcile_options
     from traceaudit.errors import ExitCode, UsageError
     from traceaudit.model.budget import Budget

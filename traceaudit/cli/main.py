@@ -13,7 +13,7 @@ from traceaudit.errors import ExitCode, TraceAuditError
 
 __all__ = ["COMMANDS", "application", "main"]
 
-COMMANDS = ("reconcile", "kernels", "gaps", "whatif", "inspect", "roofline", "serverlog", "calibrate")
+COMMANDS = ("reconcile", "kernels", "gaps", "whatif", "diff", "check", "inspect", "roofline", "serverlog", "calibrate")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from traceaudit.ingest.decode import Block, Failure, decode_row, join_rows, parses_as_row
-from traceaudit.ingest.repair import MAX_REPAIRED_BYTES, REPAIRS, repair
+from traceaudit.ingest.repair import MAX_REPAIRED_BYTES, QUOTES, REPAIRS, repair
 from traceaudit.ingest.rowcuts import END_OF_ROWS, NEXT_ROW, Taken, take_rows
 
 __all__ = ["RepairLog", "resync"]
@@ -163,7 +163,7 @@ class _Resync:
         return self._drop_up_to_row()
 
     def _log_repaired(self, row: bytes, done: dict[str, int], passed: int) -> None:
-        """Count a repaired row, and as dropped what the repair cost: rows put into a string, or the row's own phase.
+        """Count a repaired row, and as dropped what the repair cost: rows put into a string, or the row's own phase or category.
 
         Parameters
         ----------
@@ -174,7 +174,8 @@ class _Resync:
         self._log.repaired(done, place)
         for _ in range(passed if QUOTES in done else 0):
             self._log.dropped(place)
-        if not decode_row(row).ph:
+        read = decode_row(row)
+        if not read.ph or '"' in read.ph or '"' in (read.cat or ""):
             self._log.dropped(place)
 
     def _ends(self) -> list[int]:

@@ -79,7 +79,7 @@ def _kernel(line: "KernelLine", *, hidden: bool) -> Object:
         "launches_per_step": line.launches,
         "share_of_op_time_frac": line.share_of_busy_frac,
         "save_ns": line.save_ns,
-        "naive_save_ns": line.naive_save_ns,
+        "naive_save_ns": line.op_time_ns,
         "hidden": hidden,
         "grid": None if row.grid is None else list(row.grid),
         "blocks_per_sm": row.blocks_per_sm,

@@ -2,22 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from traceaudit.report.format import duration, percent
+from traceaudit.model.findings import Verdict
+from traceaudit.report.format import DOUBT, duration, percent
 from traceaudit.report.kernel_words import grid_text, peak_text, rate_text
 from traceaudit.report.markdown import MARKS, code, escape, markdown_table
-from traceaudit.report.onepage_words import (
-    Block,
-    batch_block,
-    believe_block,
-    decision_lines,
-    floor_block,
-    gain_block,
-    hidden_text,
-    kernels_answer,
-    step_block,
-    subject,
-    where_block,
-)
+from traceaudit.report.onepage_bounds import decision_lines, floor_block, gain_block, hidden_text, kernels_answer
+from traceaudit.report.onepage_words import Block, batch_block, believe_block, step_block, subject, where_block
 from traceaudit.report.registry import PLAIN_PAGE, Page
 
 if TYPE_CHECKING:
@@ -56,12 +46,13 @@ def _block(block: Block) -> list[str]:
 def _kernels(result: "OnePage") -> list[str]:
     if not result.kernels:
         return []
+    mark = DOUBT if result.completeness.verdict is Verdict.UNRELIABLE else ""
     rows = [
         (
             code(line.row.shown_name),
             duration(line.op_time_ns),
-            percent(line.share_of_busy_frac, 1),
-            duration(max(line.save_ns, 0.0)),
+            percent(line.share_of_busy_frac, 1) + mark,
+            "-" if line.save_ns is None else duration(max(line.save_ns, 0.0)),
             rate_text(line.row),
             peak_text(line.row),
             grid_text(line.row),

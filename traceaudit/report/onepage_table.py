@@ -6,19 +6,8 @@ from typing import TYPE_CHECKING
 from traceaudit.model.findings import Verdict
 from traceaudit.report.format import DOUBT, percent, scale_for
 from traceaudit.report.kernel_words import bound_text, grid_text, marks_text, peak_text, rate_text
-from traceaudit.report.onepage_words import (
-    Block,
-    batch_block,
-    believe_block,
-    decision_lines,
-    floor_block,
-    gain_block,
-    hidden_text,
-    kernels_answer,
-    step_block,
-    subject,
-    where_block,
-)
+from traceaudit.report.onepage_bounds import decision_lines, floor_block, gain_block, hidden_text, kernels_answer
+from traceaudit.report.onepage_words import Block, batch_block, believe_block, step_block, subject, where_block
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.terminal.bars import add_section
 from traceaudit.report.terminal.canvas import Canvas, Column
@@ -77,6 +66,7 @@ def _kernels(canvas: Canvas, result: "OnePage") -> None:
     if not shown:
         return
     canvas.paragraph((f"{'Which kernels?':<{LABEL}}", "bold"), (kernels_answer(result), "bold"), hang=LABEL)
+    mark = DOUBT if result.completeness.verdict is Verdict.UNRELIABLE else ""
     scale = scale_for(max(line.op_time_ns for line in shown))
     canvas.table(
         [
@@ -92,8 +82,8 @@ def _kernels(canvas: Canvas, result: "OnePage") -> None:
         [
             [
                 scale.text(line.op_time_ns),
-                percent(line.share_of_busy_frac, 1),
-                scale.text(max(line.save_ns, 0.0)),
+                percent(line.share_of_busy_frac, 1) + mark,
+                "-" if line.save_ns is None else scale.text(max(line.save_ns, 0.0)),
                 rate_text(line.row),
                 peak_text(line.row),
                 bound_text(line.row) if line.row.kind == "compute" else line.row.kind,

@@ -42,7 +42,7 @@ def row(name, op_time_ns, **changes):
 
 def line(name, time_ns, share, *, save_ns=None, **changes):
     saved = time_ns if save_ns is None else save_ns
-    return KernelLine(row(name, time_ns, **changes), time_ns, 1.0, share, saved, time_ns)
+    return KernelLine(row(name, time_ns, **changes), time_ns, 1.0, share, saved)
 
 
 def prediction(*gains, busy=0.5):
@@ -123,8 +123,16 @@ def test_lines_join_costs_and_gains_by_name():
     kernels = DeviceKernels(0, 0, None, 6 * MS, 6 * MS, (row("a", 6 * MS, launches=2, mean_ns=3.0 * MS),))
     gains = (KernelGain("gone", 1.0, 0.0, 1.0), KernelGain("a", 6.0 * MS, 5.0 * MS, 6.0 * MS))
     (found,) = kernel_lines(kernels, prediction(*gains), device)
-    assert (found.launches, found.save_ns, found.naive_save_ns) == (2, 5 * MS, 6 * MS)
+    assert (found.launches, found.save_ns, found.op_time_ns) == (2, 5 * MS, 6 * MS)
     assert found.share_of_busy_frac == pytest.approx(6 * MS / total)
+
+
+def test_without_a_re_timing_lines_have_costs_alone():
+    (device,) = samples.graph_decode().devices
+    kernels = DeviceKernels(0, 0, None, 6 * MS, 6 * MS, (row("a", 6 * MS, launches=2, mean_ns=3.0 * MS),), steps=2)
+    (found,) = kernel_lines(kernels, None, device)
+    assert (found.op_time_ns, found.launches, found.save_ns) == (3 * MS, 1, None)
+    assert hidden_kernels((found,)) == ()
 
 
 def test_hidden_kernels_have_much_time_and_save_little():
@@ -190,6 +198,21 @@ def test_a_trace_that_cannot_be_believed_is_recorded_again_first():
     lost = Finding("file_truncated", Severity.ERROR, "the file ends early", hint="record again to the end")
     (fix, *_) = decide(situation(completeness=Completeness.of((lost,))))
     assert (fix.kind, fix.evidence) == (FixKind.RECORD, "file_truncated: record again to the end")
+
+
+def test_nothing_that_rests_on_idle_time_follows_from_an_unreliable_trace():
+    lost = Finding("idle_while_pending", Severity.ERROR, "rows were cut away")
+    device = samples.eager_dilated().devices[0]
+    lines = (line("gemm_a", 30 * MS, 0.3),)
+    retime = step_without({"gemm_a": 30 * MS}, graph_saves=40.0 * MS)
+    found = decide(situation(completeness=Completeness.of((lost,)), audit=device, kernels=lines, retime=retime))
+    assert [fix.kind for fix in found] == [FixKind.RECORD, FixKind.KERNEL]
+
+
+def test_idle_time_is_removed_once():
+    """Graph replay would take 10 of the idle time; what else removes idle time takes all of it, and not twice."""
+    found = decide(situation(audit=samples.eager_dilated().devices[0], retime=step_without(graph_saves=0.1 * MS)))
+    assert len([fix for fix in found if fix.kind is FixKind.HOST]) == 1
 
 
 def test_nothing_follows_from_a_wall_of_another_run():

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from traceaudit.model.options import Speedup
-from traceaudit.model.results import DeviceAudit, DeviceKernels
+from traceaudit.model.results import DeviceAudit, DeviceKernels, KernelRow
 from traceaudit.model.results.onepage import GainBound, KernelLine
 from traceaudit.model.results.whatif import DeviceWhatIf
 
@@ -18,28 +18,35 @@ MOST_OF_IT = 0.75
 LARGEST = 3
 NOTABLE_FRAC = 0.05
 HIDDEN_FRAC = 0.25
+LISTED = 15
 
 
-def kernel_lines(kernels: DeviceKernels, prediction: DeviceWhatIf, audit: DeviceAudit) -> tuple[KernelLine, ...]:
+def kernel_lines(kernels: DeviceKernels, prediction: DeviceWhatIf | None, audit: DeviceAudit) -> tuple[KernelLine, ...]:
     """Join what the kernels cost with what their removal would save; most op time first.
 
-    Times are of the used steps; only kernels whose removal was re-timed are listed.
+    Times are of the used steps where the trace can be re-timed, else of the whole trace by its steps, and then nothing
+    is known of savings. Only the largest kernels are listed.
     """
     steps = audit.ledger.steps
-    total = sum(item.op_time_ns for item in audit.steps.items if item.used) / steps if steps else 0.0
+    if not steps:
+        return ()
+    total = sum(item.op_time_ns for item in audit.steps.items if item.used) / steps
     rows = {row.name: row for row in reversed(kernels.kernels)}
-    lines = [
+    times: list[tuple[KernelRow, float, float | None]]
+    if prediction is None:
+        times = [(row, row.op_time_ns / (kernels.steps or 1), None) for row in kernels.kernels[:LISTED]]
+    else:
+        times = [(rows[gain.name], gain.op_time_ns, gain.save_ns) for gain in prediction.kernels if gain.name in rows]
+    lines = (
         KernelLine(
-            row=rows[gain.name],
-            op_time_ns=gain.op_time_ns,
-            launches=gain.op_time_ns / rows[gain.name].mean_ns if rows[gain.name].mean_ns else 0.0,
-            share_of_busy_frac=gain.op_time_ns / total if total else 0.0,
-            save_ns=gain.save_ns,
-            naive_save_ns=gain.naive_save_ns,
+            row=row,
+            op_time_ns=time_ns,
+            launches=time_ns / row.mean_ns if row.mean_ns else 0.0,
+            share_of_busy_frac=time_ns / total if total else 0.0,
+            save_ns=save_ns,
         )
-        for gain in prediction.kernels
-        if gain.name in rows
-    ]
+        for row, time_ns, save_ns in times
+    )
     return tuple(sorted(lines, key=lambda line: -line.op_time_ns))
 
 
@@ -48,7 +55,9 @@ def hidden_kernels(lines: Sequence[KernelLine]) -> tuple[KernelLine, ...]:
     return tuple(
         line
         for line in lines
-        if line.share_of_busy_frac >= NOTABLE_FRAC and line.save_ns < HIDDEN_FRAC * line.naive_save_ns
+        if line.share_of_busy_frac >= NOTABLE_FRAC
+        and line.save_ns is not None
+        and line.save_ns < HIDDEN_FRAC * line.op_time_ns
     )
 
 

@@ -35,7 +35,7 @@ def decide(situation: Situation) -> tuple[Fix, ...]:
     fixes = list(_record_again(situation))
     if situation.prediction is None or "wall_below_busy" in situation.codes:
         return tuple(fixes)
-    left, done = candidates_of(situation), _Done()
+    left, done = _believable(situation, candidates_of(situation)), _Done()
     step_ns = situation.prediction.baseline_ns
     while left and len(fixes) < MOST:
         tried = [(_step(situation, done, one), one) for one in left]
@@ -45,7 +45,7 @@ def decide(situation: Situation) -> tuple[Fix, ...]:
             break
         done = _with(done, best)
         fixes.append(_fix(situation, done, best, factor, after_ns))
-        left = [one for one in left if one is not best]
+        left = [one for one in left if one is not best and (not best.group or one.group != best.group)]
         step_ns = after_ns
     return tuple(fixes)
 
@@ -63,6 +63,13 @@ def _record_again(situation: Situation) -> Iterator[Fix]:
     if "wall_below_busy" in situation.codes:
         evidence = "the wall is shorter than the device's busy time: it is of another run, and nothing follows from it"
         yield Fix(FixKind.RECORD, "measure trace and wall on the same run", (), evidence, None, None, None)
+
+
+def _believable(situation: Situation, candidates: list[Candidate]) -> list[Candidate]:
+    """Leave out what rests on idle time, if that may be lost rows."""
+    if situation.completeness.verdict is not Verdict.UNRELIABLE:
+        return candidates
+    return [one for one in candidates if one.kind not in (FixKind.HOST, FixKind.OUTSIDE)]
 
 
 def _step(situation: Situation, done: _Done, candidate: Candidate) -> float:

@@ -18,6 +18,7 @@ NOTABLE_FRAC = 0.02
 KERNEL_FRAC = 0.05
 MOST_KERNELS = 5
 MOST_NAMES = 3
+IDLE = "idle"
 SHORT_NS = 20_000
 """A kernel shorter than this mostly starts and ends."""
 
@@ -67,6 +68,8 @@ class Candidate:
         Requests in the batch after over before.
     is_bound
         Whether it can buy no more than that; a graph's own launch and gaps are an estimate.
+    group
+        Of fixes of one group, other than "", only one is taken: they remove the same time.
     """
 
     kind: FixKind
@@ -78,6 +81,7 @@ class Candidate:
     off_ns: float = 0.0
     requests: float = 1.0
     is_bound: bool = True
+    group: str = ""
 
 
 def candidates_of(situation: Situation) -> list[Candidate]:
@@ -99,6 +103,7 @@ def _host(situation: Situation) -> Iterator[Candidate]:
         evidence + _graph_lines(situation),
         graph_replay=True,
         is_bound=False,
+        group=IDLE,
     )
     yield replay
     names = tuple(sorted(host.scheduler_names, key=lambda name: -host.scheduler_names[name]))
@@ -112,9 +117,17 @@ def _host(situation: Situation) -> Iterator[Candidate]:
             speedups=(without(*names),),
         )
     elif situation.retime((), True) > baseline - idle / 2:  # noqa: FBT003  (Callable has no names)
-        in_graph = 2 * situation.audit.ledger.accounts.idle_graph > situation.audit.ledger.accounts.idle
-        what = "close the gaps inside the graph" if in_graph else "find what the host does between the launches"
-        yield Candidate(FixKind.HOST, what, evidence, off_ns=idle)
+        yield Candidate(FixKind.HOST, _remedy(situation), evidence, off_ns=idle, group=IDLE)
+
+
+def _remedy(situation: Situation) -> str:
+    """Say what would remove idle time that neither a graph nor the scheduler explains, by its largest part."""
+    ledger = situation.audit.ledger
+    if 2 * ledger.accounts.idle_graph > ledger.accounts.idle:
+        return "close the gaps inside the graph"
+    if 2 * ledger.host_cost_ns > ledger.accounts.idle:
+        return "find what the host does between the launches"
+    return "close the gaps between kernels"
 
 
 def _causes(situation: Situation) -> str:

@@ -86,17 +86,14 @@ class KernelLine:
     share_of_busy_frac
         Its op time over the op time of all kernels.
     save_ns
-        Re-timed: what the step loses when it takes no time, hidden time left out.
-    naive_save_ns
-        Its op time.
+        Re-timed: what the step loses when it takes no time, hidden time left out; None where nothing can be re-timed.
     """
 
     row: KernelRow
     op_time_ns: float
     launches: float
     share_of_busy_frac: float
-    save_ns: float
-    naive_save_ns: float
+    save_ns: float | None
 
 
 @dataclass(frozen=True, slots=True)

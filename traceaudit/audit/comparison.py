@@ -1,7 +1,4 @@
-"""Composition of `diff` and `check`: from paths to sides, and from sides to a judgement.
-
-PRIVATE until it moves beside `traceaudit.audit`, which composes everything else.
-"""
+"""`diff` and `check`: from paths to sides, and from sides to a judgement."""
 
 import glob
 import os
