@@ -322,9 +322,7 @@ def pending(ops, excuses):
         if op.launch is None or start == 0:  # nothing comes before time 0, so nothing could wait
             continue
         since = max(op.launch.end, busy[index - 1][1] if index else -INFINITY)
-        excused = sum(
-            max(0, min(end, start) - max(begin, since)) for begin, end in merged(excuses) if since < start
-        )
+        excused = sum(max(0, min(end, start) - max(begin, since)) for begin, end in merged(excuses) if since < start)
         waits.append((max(start - since, 0) - excused, op))
     late = []
     for wait, op in waits:

@@ -7,11 +7,11 @@ steps touch or not, are empty, and rows lie outside all of them. Names of ops ar
 from builders import TraceBuilder
 from hypothesis import strategies as st
 
-__all__ = ["stepped_traces"]
+__all__ = ["SHORT", "stepped_traces"]
 
 SHORT = st.integers(0, 40)
 LONG = st.sampled_from([0, 1, 7, 90, 1_000, 300_000, 900_000])
-TIME = st.one_of(SHORT, SHORT, LONG)
+ANY = st.one_of(SHORT, SHORT, LONG)
 CALLS = ["cudaLaunchKernel", "cudaGraphLaunch", "cudaMemcpyAsync", "hipOddEnqueue"]
 OTHERS = [
     ("api", "cudaStreamSynchronize"),
@@ -27,8 +27,8 @@ OTHERS = [
 
 
 @st.composite
-def stepped_traces(draw, *, max_launches=7, max_steps=5, markers=True):
-    """Return a trace with at least one step marker, or with none."""
+def stepped_traces(draw, *, max_launches=7, max_steps=5, markers=True, times=ANY):
+    """Return a trace with at least one step marker, or with none; `times` are the lengths of rows and of waits, in ns."""
     trace = TraceBuilder()
     now = 0
     if markers:
@@ -36,20 +36,20 @@ def stepped_traces(draw, *, max_launches=7, max_steps=5, markers=True):
     span = max(now, 60)
     at = st.one_of(st.integers(-30, span + 30), st.integers(-30, 120))
     for _ in range(draw(st.integers(1, max_launches))):
-        launch = _launch(draw, trace, draw(at))
+        launch = _launch(draw, trace, draw(at), times)
         for _ in range(draw(st.sampled_from([0, 1, 1, 1, 2, 3]))):
-            _op(draw, trace, launch, launch.row.start_ns + draw(TIME) - draw(st.sampled_from([0, 0, 0, 5])))
+            _op(draw, trace, launch, launch.row.start_ns + draw(times) - draw(st.sampled_from([0, 0, 0, 5])), times)
     for _ in range(draw(st.integers(0, 2))):
-        _op(draw, trace, trace.orphan(), draw(at))
+        _op(draw, trace, trace.orphan(), draw(at), times)
     for _ in range(draw(st.integers(0, 6))):
         category, name = draw(st.sampled_from(OTHERS))
-        trace._host(category, name, us(draw(at)), us(draw(TIME)), draw(st.integers(1, 2)), trace._correlation())
+        trace._host(category, name, us(draw(at)), us(draw(times)), draw(st.integers(1, 2)), trace._correlation())
     for _ in range(draw(st.integers(0, 2))):
-        trace.overhead(at=us(draw(at)), dur=us(draw(TIME)))
+        trace.overhead(at=us(draw(at)), dur=us(draw(times)))
     for _ in range(draw(st.integers(0, 1))):
-        trace.sync("Stream Wait Event", at=us(draw(at)), dur=us(draw(TIME)))
+        trace.sync("Stream Wait Event", at=us(draw(at)), dur=us(draw(times)))
     if not trace.ops:
-        _op(draw, trace, trace.orphan(), draw(at))
+        _op(draw, trace, trace.orphan(), draw(at), times)
     last = max(op.start_ns + op.dur_ns for op in trace.ops)
     trace.annotation("end of capture", at=us(last), dur=us(draw(SHORT)), thread=3)
     return trace
@@ -71,15 +71,15 @@ def _markers(draw, trace, max_steps) -> int:
     return now
 
 
-def _launch(draw, trace, at):
-    return trace.launch(draw(st.sampled_from(CALLS)), at=us(at), dur=us(draw(TIME)), thread=draw(st.integers(1, 2)))
+def _launch(draw, trace, at, times):
+    return trace.launch(draw(st.sampled_from(CALLS)), at=us(at), dur=us(draw(times)), thread=draw(st.integers(1, 2)))
 
 
-def _op(draw, trace, launch, at) -> None:
+def _op(draw, trace, launch, at, times) -> None:
     number = len(trace.ops)
     stream = draw(st.sampled_from([7, 7, 7, 20]))
     kind = draw(st.sampled_from(["compute", "compute", "compute", "comm", "memcpy", "memset"]))
-    length = us(max(draw(TIME), kind == "compute"))  # a main stream of no time would be any stream
+    length = us(max(draw(times), kind == "compute"))  # a main stream of no time would be any stream
     if kind == "compute":
         launch.kernel(f"gemm_{number}", at=us(at), dur=length, stream=stream)
     elif kind == "comm":

@@ -172,3 +172,12 @@ def test_each_prediction_comes_true(document, what, before, change, after):
         assert device["predicted_ns"] < measured < device["baseline_ns"]
     else:
         assert device["predicted_ns"] == pytest.approx(measured, rel=0.10)
+
+
+def test_the_kernel_changed_and_the_step_did_not(document):
+    """Same throughput from two backends: what the step waits for is elsewhere."""
+    found = document("diff", f"{FOUNDING}/fallback.json.gz", f"{FOUNDING}/fixed-eager.json.gz")
+    (kernel,) = [one for one in found["kernels"] if one["name"] == "decode_attention_kernel"]
+    assert kernel["status"] == "faster"
+    assert kernel["ratio"] < 0.25
+    assert found["step"]["ratio"] > 0.95

@@ -12,7 +12,7 @@ from traceaudit.model.deviceview import device_views
 from traceaudit.model.options import ReconcileOptions, Selection, StepOptions
 from traceaudit.model.results import Wall
 
-__all__ = ["audit_of", "text_of", "trace_of", "view_of", "views_of", "wall_of"]
+__all__ = ["audit_of", "read_text", "text_of", "trace_of", "view_of", "views_of", "wall_of"]
 
 
 def text_of(builder: TraceBuilder, *, events=()) -> str:
@@ -24,9 +24,14 @@ def text_of(builder: TraceBuilder, *, events=()) -> str:
 
 def trace_of(builder: TraceBuilder, *, events=()):
     """Return the tables that reading the trace gives."""
+    return read_text(text_of(builder, events=events))
+
+
+def read_text(text: str):
+    """Return the tables that reading a file of this text gives."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace.json")
-        path.write_text(text_of(builder, events=events), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
         return read(str(path))
 
 

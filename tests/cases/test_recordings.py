@@ -21,4 +21,3 @@ def test_ledger_is_that_of_the_slow_reference(name):
     expected = reference_of(TRACES / name)
     (device,) = audit.reconcile(str(TRACES / name), ReconcileOptions()).devices
     assert_same_ledger(device, expected)
-

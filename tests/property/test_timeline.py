@@ -76,9 +76,7 @@ def planned(trace):
 @given(stepped_traces())
 def test_re_timing_without_change_gives_the_recorded_times(trace):
     plan = planned(trace)
-    start, end = _forward(
-        plan, plan.duration_ns.tolist(), recorded_lags(plan).tolist(), plan.delay_ns.tolist()
-    )
+    start, end = _forward(plan, plan.duration_ns.tolist(), recorded_lags(plan).tolist(), plan.delay_ns.tolist())
     working = plan.node_type != NodeType.SYNC
     assert (np.array(start)[working] == plan.timeline.start_ns[plan.node][working]).all()
     assert (np.array(end) == plan.timeline.end_ns[plan.node]).all()
@@ -107,6 +105,9 @@ def test_a_prediction_without_change_is_the_baseline(trace, share):
     assume(audit.step.window_ns > 0)
     assume(plan_of(timeline_of(view), audit) is not None)
     wall_us = max(audit.step.window_ns * share, 1) / 1000
-    for found in (predict(view, audit, WhatIfOptions()), predict(view, audit_of(view, wall_us=wall_us), WhatIfOptions())):
+    for found in (
+        predict(view, audit, WhatIfOptions()),
+        predict(view, audit_of(view, wall_us=wall_us), WhatIfOptions()),
+    ):
         for step in (found.predicted_ns, found.low_ns, found.high_ns, found.naive_ns):
             assert abs(step - found.baseline_ns) <= 1e-6 * found.baseline_ns

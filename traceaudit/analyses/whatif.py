@@ -43,6 +43,11 @@ class _Change:
     call_saving_ns: F64
     matched: dict[str, int]
 
+    @property
+    def on_host(self) -> bool:
+        """Whether time of the host changes."""
+        return bool(self.lag_saving_ns.any() or self.call_saving_ns.any())
+
 
 def predict(
     view: DeviceView, audit: DeviceAudit, options: WhatIfOptions, *, ranked: int = KERNELS_RANKED
@@ -67,7 +72,7 @@ def predict(
         )
     change = _change(plan, options)
     wall = audit.step.wall_ns
-    models = _models(plan, wall)
+    models = _models(plan, wall, of_host=options.graph_replay or change.on_host)
     steps = [_predicted(plan, model, change, options) for model in models]
     baseline = float(wall) if wall is not None else _time(plan, models[0].costs) + models[0].rest_ns
     removed = _op_time(plan, 1 - change.op_factor)
@@ -91,12 +96,17 @@ def predict(
     )
 
 
-def _models(plan: Plan, wall_ns: int | None) -> list[HostModel]:
-    """Return the ways in which the unprofiled host may differ from the profiled one, the likeliest first."""
+def _models(plan: Plan, wall_ns: int | None, *, of_host: bool) -> list[HostModel]:
+    """Return the ways in which the unprofiled host may differ from the profiled one, the likeliest first.
+
+    That the host is as profiled, and what the profiler added lies outside, is no way to look at a change of host time:
+    part of what was added would go with it.
+    """
     profiled = as_profiled(plan, wall_ns)
     if wall_ns is None or profiled.rest_ns >= 0:
         return [profiled]
-    return [*by_row(plan, wall_ns), by_factor(plan, wall_ns), profiled]
+    fitted = [*by_row(plan, wall_ns), by_factor(plan, wall_ns)]
+    return fitted if of_host else [*fitted, profiled]
 
 
 def _change(plan: Plan, options: WhatIfOptions) -> _Change:

@@ -50,7 +50,7 @@ CODES: dict[str, Code] = {
     "launch_without_op": Code("an enqueuing API row has no device op", about_trace=True, doubts=_LOST),
     "op_without_launch": Code("a device op has no launch row", about_trace=True, doubts=_SPLIT),
     "graph_replay_uneven": Code(
-        "launches of one graph have no rows, or other rows than their siblings", about_trace=True
+        "launches of one graph have no rows, or other rows than their siblings", about_trace=True, doubts=_LOST
     ),
     "idle_while_pending": Code(
         "work was queued while the device shows no op: rows were cut away", about_trace=True, doubts=_IDLE | {"busy_ns"}
@@ -59,7 +59,7 @@ CODES: dict[str, Code] = {
         "an op overruns the next on its queue and the capture's end", about_trace=True, doubts=_LOST
     ),
     "clock_skew": Code("ops start before their launch", about_trace=True, doubts=_SPLIT),
-    "zero_duration": Code("device ops of no duration", about_trace=True),
+    "zero_duration": Code("device ops of no duration", about_trace=True, doubts=_LOST),
     "negative_duration": Code("rows that end before they start; left out", about_trace=True, doubts=_LOST),
     "absurd_duration": Code("rows far longer than any capture; left out", about_trace=True, doubts=_LOST),
     "duplicate_rows": Code("rows written twice; one is kept", about_trace=True, doubts=frozenset({"op_time_ns"})),

@@ -1,4 +1,7 @@
-"""Tables as CSV: steps of a reconciliation, rows of a kernel report. Times are integer ns, unknown is empty."""
+"""Tables as CSV: steps of a reconciliation, rows of a kernel report. Times are integer ns, unknown is empty.
+
+The last column of each row is the verdict on the trace, since rows of a table have no other place for a mark.
+"""
 
 import csv
 from collections.abc import Iterable, Sequence
@@ -33,6 +36,7 @@ STEP_COLUMNS = (
     "used",
     "left_out",
     *(f"{name}_ns" for name in ACCOUNTS),
+    "verdict",
 )
 KERNEL_COLUMNS = (
     "rank",
@@ -81,6 +85,7 @@ KERNEL_COLUMNS = (
     "bound",
     "bound_rule",
     "save_ns",
+    "verdict",
 )
 
 
@@ -105,6 +110,7 @@ def reconcile(result: "Reconciliation", page: Page = PLAIN_PAGE) -> str:  # noqa
                 item.used,
                 item.left_out,
                 *(getattr(item.accounts, part.name) for part in fields(item.accounts)),
+                str(result.completeness.verdict),
             )
             for device in result.devices
             for item in device.steps.items
@@ -135,6 +141,7 @@ def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:  # noqa: AR
                 row.blocks_per_sm,
                 " ".join(row.flags),
                 *_rates(row),
+                str(result.completeness.verdict),
             )
             for device in result.devices
             for row in device.kernels

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from traceaudit.report.format import duration, percent
 from traceaudit.report.gaps_table import MOST_ROWS, neighbours
-from traceaudit.report.gaps_words import CAUSES, remarks, verdict_line
+from traceaudit.report.gaps_words import CAUSES, mark_of, remarks, verdict_line
 from traceaudit.report.markdown import code, escape, head, markdown_table
 from traceaudit.report.registry import PLAIN_PAGE, Page
 
@@ -18,17 +18,17 @@ def gaps(result: "GapReport", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  
     """Write a gap report."""
     lines = head("gaps", result.path, result.completeness)
     for device in result.devices:
-        lines += _device(device)
+        lines += _device(device, mark_of(result.completeness, device))
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _device(device: "DeviceGaps") -> list[str]:
+def _device(device: "DeviceGaps", mark: str) -> list[str]:
     steps = max(device.steps_used, 1)
     where = f"rank {device.rank}, device {device.device}, {device.name or 'unknown device'}"
     rows = [
         [
-            duration(row.per_step_ns),
-            percent(row.total_ns, device.idle_ns),
+            duration(row.per_step_ns) + mark,
+            percent(row.total_ns, device.idle_ns) + mark,
             f"{row.count / steps:,.3g}",
             duration(row.median_ns),
             duration(row.p90_ns),
@@ -38,11 +38,13 @@ def _device(device: "DeviceGaps") -> list[str]:
         for row in device.gaps[:MOST_ROWS]
     ]
     return [
-        f"**{escape(verdict_line(device))}**",
+        f"**{escape(verdict_line(device, mark))}**",
         "",
-        escape(f"{where}; window {duration(device.window_ns / steps)}, idle {duration(device.idle_ns / steps)} a step"),
+        escape(
+            f"{where}; window {duration(device.window_ns / steps)}, idle {duration(device.idle_ns / steps)}{mark} a step"
+        ),
         "",
-        *(f"- {escape(text)}" for text in remarks(device)),
+        *(f"- {escape(text)}" for text in remarks(device, mark)),
         "",
         *markdown_table(["a step", "of idle", "count", "median", "p90", "cause", "between"], "rrrrrll", rows),
     ]

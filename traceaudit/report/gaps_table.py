@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from traceaudit.report.format import duration, percent, scale_for
-from traceaudit.report.gaps_words import CAUSES, remarks, verdict_line
+from traceaudit.report.gaps_words import CAUSES, mark_of, remarks, verdict_line
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.terminal.canvas import Canvas, Column
 from traceaudit.report.terminal.verdict import add_title, add_verdict
@@ -22,26 +22,26 @@ def gaps(result: "GapReport", page: Page = PLAIN_PAGE) -> str:
     add_title(canvas, "gaps", result.path, result.sources)
     add_verdict(canvas, result.completeness)
     for device in result.devices:
-        _device(canvas, device)
+        _device(canvas, device, mark_of(result.completeness, device))
     return canvas.text()
 
 
-def _device(canvas: Canvas, device: "DeviceGaps") -> None:
+def _device(canvas: Canvas, device: "DeviceGaps", mark: str) -> None:
     steps = max(device.steps_used, 1)
     where = f"rank {device.rank}, device {device.device}, {device.name or 'unknown device'}"
-    canvas.heading("Bound", verdict_line(device))
+    canvas.heading("Bound", verdict_line(device, mark))
     canvas.paragraph(
         (f"{where}; mean of {steps} steps; window {duration(device.window_ns / steps)}, idle ", ""),
-        (f"{duration(device.idle_ns / steps)} a step", ""),
+        (f"{duration(device.idle_ns / steps)}{mark} a step", ""),
         indent=2,
     )
-    for text in remarks(device):
+    for text in remarks(device, mark):
         canvas.paragraph(("- " + text, ""), indent=2, hang=2)
-    _gap_table(canvas, device)
-    _host_table(canvas, device)
+    _gap_table(canvas, device, mark)
+    _host_table(canvas, device, mark)
 
 
-def _gap_table(canvas: Canvas, device: "DeviceGaps") -> None:
+def _gap_table(canvas: Canvas, device: "DeviceGaps", mark: str) -> None:
     shown, rest = device.gaps[:MOST_ROWS], device.gaps[MOST_ROWS:]
     if not shown:
         canvas.heading("Gaps", "none: the device never waits")
@@ -62,8 +62,8 @@ def _gap_table(canvas: Canvas, device: "DeviceGaps") -> None:
         columns,
         [
             [
-                scale.text(row.per_step_ns),
-                percent(row.total_ns, device.idle_ns),
+                scale.text(row.per_step_ns) + mark,
+                percent(row.total_ns, device.idle_ns) + mark,
                 f"{row.count / steps:,.3g}",
                 scale.text(row.median_ns),
                 scale.text(row.p90_ns),
@@ -92,7 +92,7 @@ def neighbours(row: "GapRow") -> str:
     return f"{row.before or 'no op'} → {row.after or 'no op'}"
 
 
-def _host_table(canvas: Canvas, device: "DeviceGaps") -> None:
+def _host_table(canvas: Canvas, device: "DeviceGaps", mark: str) -> None:
     steps = max(device.steps_used, 1)
     shares = [(name, share) for name, share in device.host.shares.items() if share.total_ns]
     if not shares:
@@ -108,7 +108,7 @@ def _host_table(canvas: Canvas, device: "DeviceGaps") -> None:
     canvas.table(
         columns,
         [
-            [scale.text(share.total_ns / steps), scale.text(share.exposed_ns / steps), CAUSES.get(name, name)]
+            [scale.text(share.total_ns / steps), scale.text(share.exposed_ns / steps) + mark, CAUSES.get(name, name)]
             for name, share in ranked
         ],
     )

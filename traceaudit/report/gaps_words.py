@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from traceaudit.report.format import duration, percent
+from traceaudit.report.format import DOUBT, duration, percent
 
 if TYPE_CHECKING:
+    from traceaudit.model.results import Completeness
     from traceaudit.model.results.gaps import DeviceGaps
 
-__all__ = ["CAUSES", "LIMITS", "remarks", "verdict_line"]
+__all__ = ["CAUSES", "LIMITS", "mark_of", "remarks", "verdict_line"]
 
 LIMITS = {
     "device_bound": "device-bound",
@@ -44,14 +45,19 @@ CAUSES = {
 }
 
 
-def verdict_line(device: "DeviceGaps") -> str:
+def mark_of(completeness: "Completeness", device: "DeviceGaps") -> str:
+    """Return the mark of numbers that a finding makes doubtful, empty where none does."""
+    return DOUBT if completeness.doubts(device.rank, device.device, "idle_ns", "idle_host", "idle_latency") else ""
+
+
+def verdict_line(device: "DeviceGaps", mark: str = "") -> str:
     """Say what bounds the steps, with the shares of the window."""
     ranked = sorted(device.shares.items(), key=lambda share: -share[1])
-    shares = ", ".join(f"{LIMITS[name].removesuffix('-bound')} {percent(part, 1)}" for name, part in ranked if part > 0)
+    shares = ", ".join(f"{LIMITS[name].removesuffix('-bound')} {percent(part, 1)}{mark}" for name, part in ranked if part > 0)
     return f"{LIMITS[device.verdict]} ({shares} of the window)"
 
 
-def remarks(device: "DeviceGaps") -> Iterator[str]:
+def remarks(device: "DeviceGaps", mark: str = "") -> Iterator[str]:
     """Yield the lines to act on."""
     steps = max(device.steps_used, 1)
     lead = "the host leads" if device.queue_depth >= 1 else "the host chases the device"
@@ -60,9 +66,9 @@ def remarks(device: "DeviceGaps") -> Iterator[str]:
     if short.gaps:
         yield (
             f"Gaps below {duration(short.limit_ns)}: {short.gaps / steps:,.0f} a step, "
-            f"{duration(short.time_ns / steps)} a step; "
+            f"{duration(short.time_ns / steps)}{mark} a step; "
             f"{short.shorter_than_launch:,} of {short.kernels:,} ops are shorter than their own launch call."
         )
     path = device.path
-    parts = ", ".join(f"{kind.replace('_', ' ')} {duration(time)}" for kind, time in list(path.by_kind().items())[:5])
+    parts = ", ".join(f"{kind.replace('_', ' ')} {duration(time)}{mark}" for kind, time in list(path.by_kind().items())[:5])
     yield f"Critical path of step {path.step} ({duration(path.window_ns)}): {parts}."

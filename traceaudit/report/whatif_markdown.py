@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from traceaudit.report.format import duration, percent
 from traceaudit.report.markdown import code, escape, head, markdown_table
 from traceaudit.report.registry import PLAIN_PAGE, Page
-from traceaudit.report.whatif_words import headline, remarks
+from traceaudit.report.whatif_words import headline, mark_of, remarks
 
 if TYPE_CHECKING:
     from traceaudit.model.results.whatif import DeviceWhatIf, WhatIf
@@ -17,24 +17,24 @@ def whatif(result: "WhatIf", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (
     """Write a prediction."""
     lines = head("whatif", result.path, result.completeness)
     for device in result.devices:
-        lines += _device(device)
+        lines += _device(device, mark_of(result.completeness, device))
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _device(device: "DeviceWhatIf") -> list[str]:
+def _device(device: "DeviceWhatIf", mark: str) -> list[str]:
     rows = [
         [
-            duration(row.save_ns),
-            percent(row.save_ns, device.baseline_ns),
+            duration(row.save_ns) + mark,
+            percent(row.save_ns, device.baseline_ns) + mark,
             duration(row.naive_save_ns),
             code(row.name),
         ]
         for row in device.kernels
     ]
     return [
-        f"**{escape(headline(device))}**",
+        f"**{escape(headline(device, mark))}**",
         "",
-        *(f"- {escape(text)}" for text in remarks(device)),
+        *(f"- {escape(text)}" for text in remarks(device, mark)),
         "",
         *markdown_table(["save", "of step", "naive", "kernel"], "rrrl", rows),
     ]

@@ -6,7 +6,7 @@ from traceaudit.report.format import percent, scale_for
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.terminal.canvas import Canvas, Column
 from traceaudit.report.terminal.verdict import add_title, add_verdict
-from traceaudit.report.whatif_words import headline, remarks
+from traceaudit.report.whatif_words import headline, mark_of, remarks
 
 if TYPE_CHECKING:
     from traceaudit.model.results.whatif import DeviceWhatIf, WhatIf
@@ -20,14 +20,14 @@ def whatif(result: "WhatIf", page: Page = PLAIN_PAGE) -> str:
     add_title(canvas, "whatif", result.path, result.sources)
     add_verdict(canvas, result.completeness)
     for device in result.devices:
-        _device(canvas, device)
+        _device(canvas, device, mark_of(result.completeness, device))
     return canvas.text()
 
 
-def _device(canvas: Canvas, device: "DeviceWhatIf") -> None:
-    canvas.heading("Step", headline(device))
+def _device(canvas: Canvas, device: "DeviceWhatIf", mark: str) -> None:
+    canvas.heading("Step", headline(device, mark))
     canvas.paragraph((f"rank {device.rank}, device {device.device}, {device.name or 'unknown device'}", ""), indent=2)
-    for text in remarks(device):
+    for text in remarks(device, mark):
         canvas.paragraph(("- " + text, ""), indent=2, hang=2)
     if not device.kernels:
         return
@@ -45,8 +45,8 @@ def _device(canvas: Canvas, device: "DeviceWhatIf") -> None:
         columns,
         [
             [
-                scale.text(row.save_ns),
-                percent(row.save_ns, device.baseline_ns),
+                scale.text(row.save_ns) + mark,
+                percent(row.save_ns, device.baseline_ns) + mark,
                 scale.text(row.naive_save_ns),
                 row.name,
             ]

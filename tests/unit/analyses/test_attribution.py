@@ -1,7 +1,7 @@
 """Device time by kernel. Times in µs.
 
-    gemm    [10, 40) [50, 90) on 132 multiprocessors, 264 blocks      copy [35, 55) on another stream
-    step 0 holds the first gemm and the copy, step 1 the second gemm
+gemm    [10, 40) [50, 90) on 132 multiprocessors, 264 blocks      copy [35, 55) on another stream
+step 0 holds the first gemm and the copy, step 1 the second gemm
 """
 
 from dataclasses import replace

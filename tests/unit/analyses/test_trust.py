@@ -154,7 +154,9 @@ class TestUnevenSteps:
         trace = TraceBuilder()
         for i in range(4):
             trace.annotation(f"ProfilerStep#{i}", at=1000 * i, dur=1000)
-            trace.launch(at=1000 * i + 10, dur=4).kernel("long" if i == 2 else "short", at=1000 * i + 20, dur=900 if i == 2 else 1)
+            trace.launch(at=1000 * i + 10, dur=4).kernel(
+                "long" if i == 2 else "short", at=1000 * i + 20, dur=900 if i == 2 else 1
+            )
         ((message, count, impact),) = self.messages(trace)
         assert message.startswith("one op, long, takes 100 %")
         assert (count, impact) == (1, 900_000)

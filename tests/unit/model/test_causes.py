@@ -120,7 +120,9 @@ class TestWhichThread:
 
 
 class TestSync:
-    @pytest.mark.parametrize("name", ["cudaStreamSynchronize", "hipEventSynchronize", "cudaMemcpy", "hipMemcpyWithStream"])
+    @pytest.mark.parametrize(
+        "name", ["cudaStreamSynchronize", "hipEventSynchronize", "cudaMemcpy", "hipMemcpyWithStream"]
+    )
     def test_a_blocking_call(self, name):
         trace = waiting()
         trace.call(name, at=20, dur=30)
@@ -265,7 +267,9 @@ class TestCutter:
         none = view.occupancy.gap[:0]
         blocked = blocking_rows(trace, view.ops)
         found = CauseCutter(trace, 0, blocked, ~blocked).cut(none, none, none)
-        assert [len(column) for column in (found.stretch, found.row, found.label, found.start_ns, found.end_ns)] == [0] * 5
+        assert [len(column) for column in (found.stretch, found.row, found.label, found.start_ns, found.end_ns)] == [
+            0
+        ] * 5
 
     def test_many_stretches_are_cut_as_few(self, monkeypatch):
         """In chunks of two stretches the causes are those of one cut."""

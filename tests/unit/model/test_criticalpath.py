@@ -15,7 +15,12 @@ def path(trace, start, end):
     assert found[-1].end_ns == end * 1000
     assert all(a.end_ns == b.start_ns for a, b in zip(found, found[1:], strict=False))
     return [
-        (part.kind.value, timeline.name_of(part.node) if part.node >= 0 else None, part.start_ns / 1e3, part.end_ns / 1e3)
+        (
+            part.kind.value,
+            timeline.name_of(part.node) if part.node >= 0 else None,
+            part.start_ns / 1e3,
+            part.end_ns / 1e3,
+        )
         for part in found
     ]
 

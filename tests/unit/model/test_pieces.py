@@ -1,7 +1,7 @@
 """A time line cut by windows. Times in ns.
 
-    busy      10..20      30..40                 gaps [0, 10)  [20, 30)  [40, 60)
-    windows 0     15    25     35   50   60
+busy      10..20      30..40                 gaps [0, 10)  [20, 30)  [40, 60)
+windows 0     15    25     35   50   60
 """
 
 import numpy as np

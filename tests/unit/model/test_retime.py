@@ -142,9 +142,7 @@ class TestPlan:
         trace.launch(at=20, dur=4).kernel("a", at=52, dur=20)
         trace.launch(at=120, dur=4).kernel("b", at=130, dur=20)
         plan = planned(trace)
-        (position,) = [
-            i for i, node in enumerate(plan.node.tolist()) if plan.timeline.name_of(node) == "a"
-        ]
+        (position,) = [i for i, node in enumerate(plan.node.tolist()) if plan.timeline.name_of(node) == "a"]
         assert plan.floor_ns[position] == 52_000
         assert retimed(trace) == 200
 

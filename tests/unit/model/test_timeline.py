@@ -306,7 +306,9 @@ class TestSteps:
         timeline = timeline_of(view_of(self.make()))
         graph = timeline.to_networkx(step=1)
         assert sorted(graph.nodes[node]["label"] for node in graph) == ["b", "cudaLaunchKernel"]
-        assert [graph.edges[edge] for edge in graph.edges] == [{"type": "launch", "slack_ns": 10_000, "inferred": False}]
+        assert [graph.edges[edge] for edge in graph.edges] == [
+            {"type": "launch", "slack_ns": 10_000, "inferred": False}
+        ]
 
     def test_a_graph_of_the_whole_trace_can_be_written(self, tmp_path):
         timeline = timeline_of(view_of(self.make()))

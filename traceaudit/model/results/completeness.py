@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from traceaudit.model.findings import Finding, Verdict, verdict_of
+from traceaudit.model.findings import CODES, Finding, Severity, Verdict, verdict_of
 
 __all__ = [
     "Completeness",
@@ -23,3 +23,13 @@ class Completeness:
         order = {"error": 0, "warning": 1, "info": 2}
         ranked = sorted(findings, key=lambda f: (order[f.severity], -(f.impact_ns or 0)))
         return cls(verdict_of(findings), tuple(ranked))
+
+    def doubts(self, rank: int, device: int, *names: str) -> bool:
+        """Tell whether one of these numbers of a device is doubtful: all are where the trace is unreliable."""
+        return self.verdict is Verdict.UNRELIABLE or any(
+            not CODES[finding.code].doubts.isdisjoint(names)
+            for finding in self.findings
+            if finding.severity is not Severity.INFO
+            and finding.rank in {None, rank}
+            and finding.device in {None, device}
+        )
