@@ -6,6 +6,7 @@ knows what clean Kineto traces of CUDA devices hold: no damaged rows, one rank, 
 """
 
 import gzip
+import itertools
 import json
 import re
 from collections import Counter, defaultdict
@@ -183,8 +184,8 @@ def steps_of(ops, host):
 
 
 def from_marks(marks, host, source):
-    gaps = [b.start - a.end for a, b in zip(marks, marks[1:], strict=False)]
-    lengths = [b.start - a.start for a, b in zip(marks, marks[1:], strict=False)]
+    gaps = [b.start - a.end for a, b in itertools.pairwise(marks)]
+    lengths = [b.start - a.start for a, b in itertools.pairwise(marks)]
     touching = bool(gaps) and all(g * 1000 <= n for g, n in zip(gaps, lengths, strict=True))
     touching |= source == "profiler_step"
     ends = [row.start for row in marks[1:]] + [marks[-1].end if touching else max(row.end for row in host)]
@@ -216,7 +217,7 @@ def cycle_starts(ops):
         at = [i for i, one in enumerate(names) if one == name]
         if abs(len(at) - len(names) / period) > 1 or len(at) < 2:
             continue
-        if median(b - a for a, b in zip(at, at[1:], strict=False)) != period:
+        if median(b - a for a, b in itertools.pairwise(at)) != period:
             continue
         pause = median(launched[i].launch.start - launched[i - 1].launch.start for i in at if i)
         found = max(found, (pause, at))
@@ -342,7 +343,7 @@ def time_line(ops, others, late):
     free = list(zip([0] + [end for _, end in busy], [start for start, _ in busy] + [max(edges)], strict=True))
     line, running, waiting, gap = [], [], list(ops), 0
     points = sorted(edges)
-    for start, end in zip(points, points[1:], strict=False):
+    for start, end in itertools.pairwise(points):
         while waiting and waiting[0].start <= start:
             running.append(waiting.pop(0))
         running = [op for op in running if op.end > start]
@@ -372,7 +373,7 @@ def idle_segments(ops, gap, late):
     inside_graph = bool(earlier) and earlier[-1].launch is call  # of ops that end together, the one that began last
     cuts = sorted({start, end} | {t for t in (call.start, call.end) if start < t < end})
     found = []
-    for a, b in zip(cuts, cuts[1:], strict=False):
+    for a, b in itertools.pairwise(cuts):
         if a < call.start:
             found.append(Segment(a, b, "idle_host", None, gap, op))
         elif a < call.end:
@@ -476,7 +477,7 @@ class Causes:
         points = sorted({t for row in rows for t in (row.start, row.end)})
         active, waiting = [], iter([*rows, None])
         following = next(waiting)
-        for start, end in zip(points, points[1:], strict=False):
+        for start, end in itertools.pairwise(points):
             while following is not None and following.start <= start:
                 active.append(following)
                 following = next(waiting)

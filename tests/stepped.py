@@ -1,7 +1,7 @@
 """Hypothesis strategy: small traces with steps in which everything may go wrong that the ledger has a rule for.
 
 Ops overlap, start before their launch, have no launch or no duration, run on, wait for long; calls of a thread overlap;
-steps touch or not, are empty, and rows lie outside all of them. Names of ops are unique, since a row written twice is one.
+steps touch or not, are empty, and rows lie outside all of them. Names of ops differ, since a row written twice is one.
 """
 
 from builders import TraceBuilder
@@ -28,7 +28,7 @@ OTHERS = [
 
 @st.composite
 def stepped_traces(draw, *, max_launches=7, max_steps=5, markers=True, times=ANY):
-    """Return a trace with at least one step marker, or with none; `times` are the lengths of rows and of waits, in ns."""
+    """Return a trace with at least one step marker, or with none; `times` are lengths of rows and waits, in ns."""
     trace = TraceBuilder()
     now = 0
     if markers:

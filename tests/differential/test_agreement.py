@@ -93,16 +93,18 @@ def test_time_of_each_kernel(tables, theirs, data):
     trace = tables(data)
     ops = trace.ops
     length = ops.end_ns - ops.start_ns
-    sums = {
-        trace.names[code]: int(length[ops.name == code].sum()) for code in set(ops.name.tolist())
-    }
+    sums = {trace.names[code]: int(length[ops.name == code].sum()) for code in set(ops.name.tolist())}
     assert len(sums) <= 10, "above ten names of a type HTA's statistics are something else"
     assert {name: row["sum"] * 1000 for name, row in theirs(data).kernels().items()} == sums
 
 
 def test_the_traces_are_of_the_kind_on_which_both_agree(ours, data):
     report = ours(data)
-    assert {finding.code for finding in report.completeness.findings} <= {"coarse_timestamps", "rank_missing", "zero_duration"}
+    assert {finding.code for finding in report.completeness.findings} <= {
+        "coarse_timestamps",
+        "rank_missing",
+        "zero_duration",
+    }
     accounts = report.devices[0].ledger.accounts
     assert accounts.exposed_comm
     assert accounts.exposed_copy

@@ -1,7 +1,7 @@
 """Where HTA 0.5.0 gives another number, each with the sum that shows which one is right.
 
-Every test checks our number and the number HTA is known to give; both are derived in its docstring. It then fails as expected, so
-that a version of HTA that gives the right number is noticed.
+Every test checks our number and the number HTA is known to give; both are derived in its docstring. It then fails as
+expected, so that a version of HTA that gives the right number is noticed.
 """
 
 import pytest
@@ -43,8 +43,8 @@ def test_kernels_between_whole_microseconds(ours, theirs, compare):
 def test_the_clock_that_times_count_from(ours, theirs, compare):
     """One kernel [10.1, 12.9): 2.8 µs on any clock.
 
-    From a base, HTA rounds it to [11, 12), 1 µs. Since 1970 the start is read as 10.0 and the end as 12.75, which it rounds
-    to [10, 12), 2 µs.
+    From a base, HTA rounds it to [11, 12), 1 µs. Since 1970 the start is read as 10.0 and the end as 12.75, which it
+    rounds to [10, 12), 2 µs.
     """
     trace = stepped()
     trace.launch(at=2).kernel(at=10.1, dur=2.8)
@@ -84,7 +84,7 @@ def test_the_last_step(ours, theirs, compare):
 
 @differs("HTA merges the devices of a file into one time line")
 def test_two_devices(ours, theirs, compare):
-    """Device 0 runs [10, 20) and [40, 50), device 1 runs [20, 40): each is idle for what the other runs, HTA sees none."""
+    """Device 0 runs [10, 20) and [40, 50), device 1 runs [20, 40): each idles while the other runs, HTA sees none."""
     trace = stepped()
     trace.devices = 2
     trace.launch(at=2).kernel(at=10, dur=10)
@@ -109,7 +109,7 @@ def test_duplicate_rows(tables, theirs, compare):
 
 @differs("HTA adds durations up whatever their sign")
 def test_negative_durations(tables, theirs, compare):
-    """Kernels of 10 and -4 µs: the second has no length that could be known, so 10 is what the file tells; HTA says 6."""
+    """Kernels of 10 and -4 µs: the second has no length to be known, so 10 is what the file tells; HTA says 6."""
     trace = stepped()
     trace.launch(at=2).kernel(at=10, dur=10)
     trace.launch(at=30).kernel(at=40, dur=-4)
@@ -134,7 +134,7 @@ def test_absurd_durations(ours, theirs, compare):
 
 @differs("with more than ten names of a type, HTA's statistics are over each name's sum")
 def test_statistics_of_many_kernels(tables, theirs, compare):
-    """`k0` runs four times, for 1, 2, 3 and 4 µs, mean 2.5; ten other names run once. HTA gives the sum, 10, as mean."""
+    """`k0` runs four times, for 1, 2, 3 and 4 µs, mean 2.5; ten other names run once. HTA gives 10, the sum."""
     trace = stepped()
     at = 10
     for dur in (1, 2, 3, 4):
@@ -165,7 +165,9 @@ def test_launches_of_graphs(tables, theirs, compare):
 
 @differs("HTA gives gaps inside a graph no cause of their own")
 def test_gaps_inside_a_graph(ours, theirs, compare):
-    """Two nodes of one replay with 40 µs between them: idle inside the graph. HTA files them under `other`, 0 unexplained is right."""
+    """Two nodes of one replay with 40 µs between them: idle inside the graph. HTA files them under `other`, 0
+    unexplained is right.
+    """
     trace = stepped()
     trace.graph_launch(at=2).kernel("a", at=10, dur=10).kernel("b", at=60, dur=10)
     data = render(trace, "kineto-2.2")
@@ -246,7 +248,9 @@ def test_kinds_of_kernels(tables, theirs, compare, name, kind, known):
 
 @differs("HTA counts waits that the host recorded as busy time of the device")
 def test_synchronisation_rows(ours, theirs, compare):
-    """One kernel [10, 20); a wait for its stream is drawn on the device until 90: 10 µs busy, HTA says 80 in a span of 80."""
+    """One kernel [10, 20); a wait for its stream is drawn on the device until 90: 10 µs busy, HTA says 80 in a span of
+    80.
+    """
     trace = stepped()
     trace.launch(at=2).kernel(at=10, dur=10)
     call = trace.call("cudaStreamSynchronize", at=12, dur=78)

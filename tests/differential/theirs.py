@@ -52,7 +52,12 @@ class Theirs:
         """Return sum, mean, least and greatest time by kernel name."""
         frame = self._frame("get_gpu_kernel_breakdown", include_memory_kernels=True)[1]
         return {
-            row["name"]: {"sum": row["sum (us)"], "mean": row["mean (us)"], "min": row["min (us)"], "max": row["max (us)"]}
+            row["name"]: {
+                "sum": row["sum (us)"],
+                "mean": row["mean (us)"],
+                "min": row["min (us)"],
+                "max": row["max (us)"],
+            }
             for row in frame.to_dict("records")
         }
 

@@ -1,8 +1,9 @@
 """Coverage-guided fuzzing of reading and reconciling, with atheris (Linux, Python up to what its wheels support).
 
-Run ``pip install atheris`` and then ``python tests/fuzz/coverage_guided.py CORPUS -runs=100000 -max_len=8192``; arguments go to
-libFuzzer. CORPUS is a folder, filled with small traces of every writer if it is empty; inputs that reach new code are kept there.
-A crash leaves the input in the current folder, and ``python tests/fuzz/coverage_guided.py FILE`` runs it again.
+Run ``pip install atheris`` and then ``python tests/fuzz/coverage_guided.py CORPUS -runs=100000 -max_len=8192``;
+arguments go to libFuzzer. CORPUS is a folder, filled with small traces of every writer if it is empty; inputs that
+reach new code are kept there. A crash leaves the input in the current folder, and ``python
+tests/fuzz/coverage_guided.py FILE`` runs it again.
 """
 
 import sys
@@ -11,14 +12,14 @@ from random import Random
 
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
 
-import atheris
+import atheris  # noqa: E402
 
 with atheris.instrument_imports(include=["traceaudit.ingest", "traceaudit.model"]):
     import traceaudit.ingest.reader  # noqa: F401
 
-from fuzz.bases import SHAPES, build
-from fuzz.oracle import run
-from renderers import COARSE, WRITERS, compress, render
+from fuzz.bases import SHAPES, build  # noqa: E402
+from fuzz.oracle import run  # noqa: E402
+from renderers import COARSE, WRITERS, compress, render  # noqa: E402
 
 
 def seed_corpus(folder: Path) -> None:

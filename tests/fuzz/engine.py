@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from builders import TraceBuilder
 import zstandard
+from builders import TraceBuilder
 from fuzz.bases import SHAPES, build
 from fuzz.oracle import BYTE_CODES, Failure, is_strict_json, judge, run
 from fuzz.rows import DAMAGES, Inapplicable
@@ -80,7 +80,9 @@ def damaged(kind: str, rng: Random) -> Damaged:
         damage.apply(trace, rng)
         data = render(trace, base.writer)
         excused = damage.reason is not None
-        return Damaged(base, data, lambda out: judge(out, base.report, damage.codes, always=damage.always, excused=excused))
+        return Damaged(
+            base, data, lambda out: judge(out, base.report, damage.codes, always=damage.always, excused=excused)
+        )
     if family == "fields":
         made = _copy(document(base.trace, base.writer))
         FIELDS[name](made, rng)

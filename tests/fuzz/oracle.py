@@ -1,8 +1,8 @@
 """What reading damaged input may come to, and how a wrong ledger without a finding is recognised.
 
 A run ends in a report or in a `TraceAuditError` that is not our own bug. A report either holds the ledger of the trace
-before the damage, or a finding that the undamaged trace does not have, with one of the codes that the kind of damage
-is known by; where the device's busy time is off by a tenth or more, that finding is no mere note.
+before the damage, or a finding that the undamaged trace does not have, with one of the codes that the kind of damage is
+known by; where the device's busy time is off by a tenth or more, that finding is no mere note.
 """
 
 import json
@@ -42,7 +42,7 @@ SLOW_S = 20.0
 _FOLDER = Path(mkdtemp(prefix="traceaudit-fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
 
 
-class Failure(AssertionError):
+class Failure(AssertionError):  # noqa: N818  (an outcome of an input)
     """An input that was not dealt with as it must be."""
 
 

@@ -1,7 +1,8 @@
 """A recorded run: as many damaged inputs as asked for, each from its own seed, and a table of what came of them.
 
-Run ``python tests/fuzz/record.py --inputs 200000 --jobs 2 --json figures.json`` from the repository's root; it exits with 1 if any
-input failed, and prints the kind and seed of each, from which ``--kind KIND --seed SEED`` makes the input again.
+Run ``python tests/fuzz/record.py --inputs 200000 --jobs 2 --json figures.json`` from the repository's root; it exits
+with 1 if any input failed, and prints the kind and seed of each, from which ``--kind KIND --seed SEED`` makes the input
+again.
 """
 
 import argparse

@@ -1,7 +1,8 @@
 """Damaged traces: only a refusal or a report may come out, and no wrong ledger without a finding.
 
-Thousands of inputs from fixed seeds, and some hundred that hypothesis chooses and makes small when they fail. The recorded run of
-hundreds of thousands is `record.py`; what it found is in `test_found.py`, and its figures are in docs/robustness.md.
+Thousands of inputs from fixed seeds, and some hundred that hypothesis chooses and makes small when they fail. The
+recorded run of hundreds of thousands is `record.py`; what it found is in `test_found.py`, and its figures are in
+docs/robustness.md.
 """
 
 from random import Random
@@ -21,7 +22,8 @@ RENDERED_EVERY = 25
 @pytest.mark.parametrize("kind", KINDS)
 def test_fixed_seeds(kind):
     outcomes = [
-        outcome_of(kind, Random(f"{kind} ci {seed}"), rendered=seed % RENDERED_EVERY == 0) for seed in range(INPUTS_A_KIND)
+        outcome_of(kind, Random(f"{kind} ci {seed}"), rendered=seed % RENDERED_EVERY == 0)
+        for seed in range(INPUTS_A_KIND)
     ]
     assert set(outcomes) - {"inapplicable"}, "no trace can be damaged so"
 
@@ -38,8 +40,34 @@ def test_any_bytes(data):
     run(data)
 
 
-@given(text=st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(
-    st.sampled_from(["traceEvents", "ph", "cat", "name", "ts", "dur", "args", "correlation", "pid", "tid", "X", "kernel"]) | st.text(), inner)))
+@given(
+    text=st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "traceEvents",
+                        "ph",
+                        "cat",
+                        "name",
+                        "ts",
+                        "dur",
+                        "args",
+                        "correlation",
+                        "pid",
+                        "tid",
+                        "X",
+                        "kernel",
+                    ]
+                )
+                | st.text(),
+                inner,
+            )
+        ),
+    )
+)
 @settings(max_examples=200)
 def test_any_json(text):
     import json

@@ -11,12 +11,16 @@ from renderers import Document, Literal
 __all__ = ["BYTES", "COMPRESSED", "FIELDS", "SEEN"]
 
 _TOKENS = [
-    b"NaN", b"-Infinity", b"inf", b"N/A", b"nan(ind)", b"0x7ffe", b"None", b"True", b"1e999", b"-0", b"1e308", b"18446744073709551616",
-    b"\x00", b"\x01", b"\x1b[31m", b"\xff\xfe", b"\xed\xa0\x80", b"\\", b"\\u", b"\\ud800", b'"', b"{", b"}", b"[", b"]", b",", b":", b"{}",
-    b"[]", b"null", b"'", b"//", b"\n", b"\r\n", b"\xef\xbb\xbf", b'{"ph":"X"},', b'},{"ph":"X"', b'],"x":[', b"]}", b"/*", b"traceEvents",
+    b"NaN", b"-Infinity", b"inf", b"N/A", b"nan(ind)", b"0x7ffe", b"None", b"True", b"1e999", b"-0", b"1e308",
+    b"18446744073709551616",
+    b"\x00", b"\x01", b"\x1b[31m", b"\xff\xfe", b"\xed\xa0\x80", b"\\", b"\\u", b"\\ud800", b'"', b"{", b"}", b"[",
+    b"]", b",", b":", b"{}",
+    b"[]", b"null", b"'", b"//", b"\n", b"\r\n", b"\xef\xbb\xbf", b'{"ph":"X"},', b'},{"ph":"X"', b'],"x":[',
+    b"]}", b"/*", b"traceEvents",
 ]  # fmt: skip
 _VALUES = [
-    None, "", "x", "12.5", "1e5", -1, 0, 1, 0.5, True, [], {}, [1, 2, 3], {"a": 1}, 2**53, 2**63, 2**64, -(2**63), 10**30, 1e308,
+    None, "", "x", "12.5", "1e5", -1, 0, 1, 0.5, True, [], {}, [1, 2, 3], {"a": 1}, 2**53, 2**63, 2**64, -(2**63),
+    10**30, 1e308,
     "9" * 400, "-5.001", " 7 ", "NaN", "stream 3", "[TP01] 7", "0x10", 1e-9, 253402300800000000, -1e15,
 ]  # fmt: skip
 _KEYS = ["ph", "cat", "name", "pid", "tid", "ts", "dur", "args", "id"]
@@ -67,7 +71,9 @@ def _bare_values(document: Document, rng: Random) -> None:
     """Write words where numbers belong, as broken writers do."""
     for _ in range(rng.randint(1, 3)):
         event = rng.choice(_events(document))
-        word = Literal(rng.choice(["inf", "-inf", "nan", "N/A", "NaN", "0xdeadbeef", "1.", ".5", "+1", "01", "", "True"]))
+        word = Literal(
+            rng.choice(["inf", "-inf", "nan", "N/A", "NaN", "0xdeadbeef", "1.", ".5", "+1", "01", "", "True"])
+        )
         args = event.get("args")
         if isinstance(args, dict) and rng.random() < 0.6:
             args["blocks per SM"] = word
@@ -188,7 +194,20 @@ def _replace_number(data: bytes, rng: Random) -> bytes:
     if not numbers:
         return data
     match = rng.choice(numbers)
-    token = rng.choice([b"1e999", b"-1", b"0", b"9" * 30, b"9" * 5000, b"1e5", b"-0.0", b"1.7976931348623157e308", b"5e-324", b"0" * 20])
+    token = rng.choice(
+        [
+            b"1e999",
+            b"-1",
+            b"0",
+            b"9" * 30,
+            b"9" * 5000,
+            b"1e5",
+            b"-0.0",
+            b"1.7976931348623157e308",
+            b"5e-324",
+            b"0" * 20,
+        ]
+    )
     return data[: match.start()] + token + data[match.end() :]
 
 
@@ -226,7 +245,9 @@ def _encode_otherwise(data: bytes, rng: Random) -> bytes:
 
 
 def _wrap(data: bytes, rng: Random) -> bytes:
-    return rng.choice([b"\0" * 100, b"\n" * 50, b"garbage ", b"<html>", b"[" * 2000, b"{" * 2000, b'{"a":' * 1500]) + data
+    return (
+        rng.choice([b"\0" * 100, b"\n" * 50, b"garbage ", b"<html>", b"[" * 2000, b"{" * 2000, b'{"a":' * 1500]) + data
+    )
 
 
 BYTES: dict[str, Callable[[bytes, Random], bytes]] = {
@@ -260,4 +281,3 @@ def _zstd_damage(data: bytes, rng: Random) -> bytes:
 
 
 COMPRESSED: dict[str, Callable[[bytes, Random], bytes]] = {"gzip": _gzip_damage, "zstd": _zstd_damage}
-

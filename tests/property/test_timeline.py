@@ -1,5 +1,7 @@
 """The timeline graph, gaps, critical path and re-timing on random traces."""
 
+import itertools
+
 import networkx as nx
 import numpy as np
 from hypothesis import assume, given
@@ -49,7 +51,7 @@ def test_a_critical_path_fills_any_window(trace, start, length):
     assert path[0].start_ns == start
     assert path[-1].end_ns == start + length
     assert all(part.start_ns < part.end_ns for part in path)
-    assert all(a.end_ns == b.start_ns for a, b in zip(path, path[1:], strict=False))
+    assert all(a.end_ns == b.start_ns for a, b in itertools.pairwise(path))
 
 
 @given(stepped_traces())

@@ -62,7 +62,8 @@ def test_the_capture_ends_before_a_last_copy(only):
 def test_the_capture_begins_within_a_step(only, audited):
     """The first op starts 8 ms after its launch on a device that shows nothing before: that time is not idle.
 
-    The first window begins with the op, at 8120; the marker began at 0. What is shown is shown right, so the steps stand.
+    The first window begins with the op, at 8120; the marker began at 0. What is shown is shown right, so the steps
+    stand.
     """
     trace = decode()
     for row in (*trace.ops, *trace.host[1:]):
@@ -119,9 +120,11 @@ def test_work_from_before_the_steps_is_noted(found):
 
 
 def test_a_burst_outside_the_markers(found):
-    """Steps whose work is launched between markers: it belongs to the step whose marker came last; after the last, to none.
+    """Steps whose work is launched between markers: it belongs to the step whose marker came last; after the last, to
+    none.
 
-    vLLM's markers cover the forward pass, [0, 400) of each 1000 µs; kernels launched at 500 are within the step's interval.
+    vLLM's markers cover the forward pass, [0, 400) of each 1000 µs; kernels launched at 500 are within the step's
+    interval.
     """
     trace = TraceBuilder()
     for step in range(4):
@@ -178,7 +181,10 @@ def test_a_single_step_may_be_one_op(found):
 def test_a_numbered_marker_lost(only):
     """ProfilerStep#2 of five is missing; step #1 now holds 2000 µs."""
     trace = decode()
-    assert only("steps_uneven", without(trace, *calls(trace, "ProfilerStep#2"))) == ("partial", ("warning", 1, 2_000_000))
+    assert only("steps_uneven", without(trace, *calls(trace, "ProfilerStep#2"))) == (
+        "partial",
+        ("warning", 1, 2_000_000),
+    )
 
 
 def test_numbers_need_not_begin_at_0_and_may_repeat(found):
@@ -228,6 +234,10 @@ def test_a_rank_whose_clock_is_off(found):
 def test_an_absent_rank(found):
     """A folder should hold all ranks; a single file was chosen."""
     verdict, findings = found({"rank0.json": of_rank(0)})
-    assert (verdict, findings["rank_missing"][0].severity, findings["rank_missing"][0].count) == ("partial", "warning", 1)
+    assert (verdict, findings["rank_missing"][0].severity, findings["rank_missing"][0].count) == (
+        "partial",
+        "warning",
+        1,
+    )
     verdict, findings = found(of_rank(0))
     assert (verdict, findings["rank_missing"][0].severity) == ("complete", "info")

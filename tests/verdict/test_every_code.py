@@ -7,7 +7,11 @@ import pytest
 
 from traceaudit.model.findings import CODES
 
-TEXT = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py") if path.name != Path(__file__).name)
+TEXT = "".join(
+    path.read_text(encoding="utf-8")
+    for path in Path(__file__).parent.glob("test_*.py")
+    if path.name != Path(__file__).name
+)
 
 
 @pytest.mark.parametrize("code", sorted(code for code, what in CODES.items() if what.about_trace))

@@ -1,4 +1,6 @@
-"""Rows that do not match each other: each finding where it is due, with severity and time at stake; and where it is not."""
+"""Rows that do not match each other: each finding where it is due, with severity and time at stake; and where it is
+not.
+"""
 
 import pytest
 from verdict.traces import calls, decode, kernels, replays, without
@@ -7,7 +9,10 @@ from verdict.traces import calls, decode, kernels, replays, without
 def test_launches_without_ops_that_hold_a_fifth_of_the_time(only):
     """Two of five kernels lost: at 600 µs each, 1200 of 3500 µs."""
     trace = decode()
-    assert only("launch_without_op", without(trace, *kernels(trace, "a")[1:3])) == ("unreliable", ("error", 2, 1_200_000))
+    assert only("launch_without_op", without(trace, *kernels(trace, "a")[1:3])) == (
+        "unreliable",
+        ("error", 2, 1_200_000),
+    )
 
 
 def test_a_launch_without_op_that_holds_some_time(only):
@@ -52,15 +57,16 @@ def test_an_op_without_launch_that_holds_some_time(only):
 
 @pytest.mark.parametrize("stream", [7, 13])
 def test_ops_queued_before_the_capture_are_noted(only, stream):
-    """A replay begun before the capture runs on into it: 80 µs before every launched op of its queue (or of the device, if its queue
-    has none). No step counts it as its own, so no step is the worse for it."""
+    """A replay begun before the capture runs on into it: 80 µs before every launched op of its queue (or of the device,
+    if its queue has none). No step counts it as its own, so no step is the worse for it.
+    """
     trace = decode()
     trace.orphan().kernel("earlier", at=20, dur=80, stream=stream)
     assert only("op_without_launch", trace) == ("complete", ("info", 1, 80_000))
 
 
 def test_ops_queued_before_the_capture_are_noted_however_long_they_take(audited):
-    """A backlog of 9 ms ahead of five steps of 700 µs each: 72 % of the op time, all of it before the steps' own ops."""
+    """A backlog of 9 ms ahead of five steps of 700 µs each: 72 % of the op time, all before the steps' own ops."""
     trace = decode()
     for row in (*trace.ops, *trace.host):
         row.start_ns += 10_000_000
@@ -75,7 +81,9 @@ def test_ops_queued_before_the_capture_are_noted_however_long_they_take(audited)
 
 
 def test_head_and_middle_are_judged_apart(only):
-    """A head of 80 µs and, in the middle, one kernel of 600 of 3580 µs without launch: 16.8 %, an error for the middle alone."""
+    """A head of 80 µs and, in the middle, one kernel of 600 of 3580 µs without launch: 16.8 %, an error for the middle
+    alone.
+    """
     trace = decode()
     trace.orphan().kernel("earlier", at=20, dur=80)
     gone = calls(trace, "cudaLaunchKernel")[2]
@@ -83,7 +91,9 @@ def test_head_and_middle_are_judged_apart(only):
 
 
 def test_a_queue_without_any_launch_is_no_head(only):
-    """Ops of an API that is not recorded, on a queue of their own, after the device's first launched op: 5 x 100 of 4000 µs."""
+    """Ops of an API that is not recorded, on a queue of their own, after the device's first launched op: 5 x 100 of
+    4000 µs.
+    """
     trace = decode()
     for step in range(5):
         trace.orphan().kernel("driver", at=1000 * step + 855, dur=100, stream=13)
@@ -155,7 +165,11 @@ def test_a_model_cut_into_one_graph_a_layer(found, steps):
     for step in range(steps):
         at = 2000 * step
         trace.annotation("execute_context_0(0)_generation_8(8)", at=at, dur=1900)
-        pieces = [("embed", "norm", "qkv"), *[("proj", "norm", "mlp", "norm", "qkv")] * 10, ("proj", "norm", "mlp", "norm")]
+        pieces = [
+            ("embed", "norm", "qkv"),
+            *[("proj", "norm", "mlp", "norm", "qkv")] * 10,
+            ("proj", "norm", "mlp", "norm"),
+        ]
         for place, piece in enumerate(pieces):
             launch = trace.graph_launch(at=at + 10 + 100 * place, dur=5)
             for node, name in enumerate(piece):

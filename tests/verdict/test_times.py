@@ -77,7 +77,9 @@ def test_a_starved_device_is_idle(found, audited):
 
 
 def test_a_recorded_wait_of_a_stream_holds_an_op_back(found):
-    """A copy engine of another process holds stream 7 for 2 ms: a `Stream Wait Event` row covers the wait but for 20 µs."""
+    """A copy engine of another process holds stream 7 for 2 ms: a `Stream Wait Event` row covers the wait but for 20
+    µs.
+    """
     trace = pending(5, 2000, blocked=False)
     trace.sync("Stream Wait Event", at=4120, dur=1980, stream=7)
     assert found(trace)[0] == "complete"
@@ -115,7 +117,7 @@ def test_an_op_that_never_ends(only, audited):
 
 
 def test_an_overrun_of_a_few_percent(only):
-    """In the last of 20 steps a kernel lasts 1200 µs, 320 beyond the last host row: 20 020 - 19 750 = 570 of 14 600 µs."""
+    """In the last of 20 steps a kernel lasts 1200 µs, to 20 320: 20 320 - 19 750 = 570 of 14 600."""
     trace = decode(20)
     kernels(trace, "a")[-1].dur_ns = 1_200_000
     assert only("impossible_overlap", trace) == ("partial", ("warning", 1, 570_000))
@@ -123,7 +125,9 @@ def test_an_overrun_of_a_few_percent(only):
 
 @pytest.mark.parametrize("early_ns", [1, 40, 3000])
 def test_dependent_launch_and_rounding(found, early_ns):
-    """The copy starts a little before the kernel ahead of it ends: 1 ns on ROCm, tens of ns of rounding, 3 µs of dependent launch."""
+    """The copy starts a little before the kernel ahead of it ends: 1 ns on ROCm, tens of ns of rounding, 3 µs of
+    dependent launch.
+    """
     trace = decode()
     for op in kernels(trace, "b"):
         op.start_ns = op.start_ns - 30_000 - early_ns

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traceaudit.model import intervals
-from traceaudit.model.activity import Activity, ThreadActivity
+from traceaudit.model.activity import Activities, Activity, ThreadActivity
 from traceaudit.model.causes import frame_label, launching_threads
 from traceaudit.model.criticalpath import critical_path
 from traceaudit.model.deviceview import DeviceView
@@ -53,6 +53,8 @@ CAUSES = (
 )
 """Causes of idle time: parts of latency first, then what the host did."""
 
+_OF_ACTIVITY = np.array([CAUSES.index(activity) for activity in Activity], np.int64)
+
 
 def find_gaps(view: DeviceView, audit: DeviceAudit, steps: StepOptions, *, short_ns: int = SHORT_GAP_NS) -> DeviceGaps:
     """Fold the gaps of the used steps by their neighbours and say what caused them.
@@ -70,8 +72,7 @@ def find_gaps(view: DeviceView, audit: DeviceAudit, steps: StepOptions, *, short
     pieces = cut(view.occupancy, view.windows.edge_ns)
     idle = np.flatnonzero(used[pieces.window] & (pieces.gap >= 0))
     activity = ThreadActivity(view, steps)
-    parts = _parts(view, pieces, idle, activity)
-    rows = _rows(view, pieces, idle, parts, audit.ledger.steps)
+    rows = _rows(view, pieces, idle, activity, audit.ledger.steps)
     host = _host_ledger(view, used, activity)
     verdict, shares = _verdict(audit, host)
     return DeviceGaps(
@@ -91,36 +92,61 @@ def find_gaps(view: DeviceView, audit: DeviceAudit, steps: StepOptions, *, short
     )
 
 
-class _Parts:
-    """Parts of idle pieces by cause: which piece, which cause, how long, which host row decided (-1 for none)."""
+class _Tally:
+    """Sums of idle time by group of gaps: by cause, and by the host row that decided."""
 
-    def __init__(self) -> None:
-        self._columns: list[tuple[I64, I64, I64, I64]] = []
+    def __init__(self, view: DeviceView, groups: int) -> None:
+        self._host = view.trace.host
+        self._names = len(view.trace.names)
+        self.causes = np.zeros((groups, len(CAUSES)), np.int64)
+        self.places: dict[int, int] = {}
 
-    def add(self, piece: I64, cause: I64 | int, length: I64, row: I64 | None = None) -> None:
-        decided = np.full(len(piece), -1, np.int64) if row is None else row
-        self._columns.append((piece, np.broadcast_to(np.asarray(cause, np.int64), piece.shape), length, decided))
+    def add(self, group: I64, cause: I64, length: I64) -> None:
+        """Book time of latency, graph or unknown."""
+        np.add.at(self.causes, (group, cause), length)
 
-    def columns(self) -> tuple[I64, I64, I64, I64]:
-        piece, cause, length, row = (np.concatenate(column) for column in zip(*self._columns, strict=True))
-        return piece, cause, length, row
+    def add_host(self, group: I64, found: Activities) -> None:
+        """Book time of the host, with the rows that decided."""
+        length = found.end_ns - found.start_ns
+        np.add.at(self.causes, (group, _OF_ACTIVITY[found.activity]), length)
+        known = found.row >= 0
+        row = found.row[known]
+        key = (group[known] * self._names + self._host.name[row]) * len(HostCategory) + self._host.category[row]
+        keys, inverse = np.unique(key, return_inverse=True)
+        sums = np.zeros(len(keys), np.int64)
+        np.add.at(sums, inverse, length[known])
+        for one, time in zip(keys.tolist(), sums.tolist(), strict=True):
+            self.places[one] = self.places.get(one, 0) + time
+
+    def where(self, view: DeviceView) -> dict[int, str]:
+        """Name the innermost host rows of each group that took most of its time."""
+        listed: dict[int, list[str]] = {}
+        for key, _ in sorted(self.places.items(), key=lambda place: (-place[1], place[0])):
+            rest, category = divmod(key, len(HostCategory))
+            group, code = divmod(rest, self._names)
+            name = view.trace.names[code]
+            text = frame_label(name) if category == HostCategory.PYTHON else name
+            names = listed.setdefault(group, [])
+            if len(names) < NAMES_SHOWN and text not in names:
+                names.append(text)
+        return {group: "; ".join(names) for group, names in listed.items()}
 
 
-def _parts(view: DeviceView, pieces: Pieces, idle: I64, activity: ThreadActivity) -> _Parts:
+def _tallied(view: DeviceView, pieces: Pieces, idle: I64, group: I64, activity: ThreadActivity, groups: int) -> _Tally:
     """Give every idle instant a cause."""
-    parts = _Parts()
+    tally = _Tally(view, groups)
     owner, length = pieces.owner[idle], pieces.length_ns[idle]
     for kind, name in _BY_OWNER.items():
         mine = np.flatnonzero(owner == kind)
         excused, instead = _excused(view, pieces, idle[mine], kind)
-        parts.add(idle[mine], instead, excused)
-        parts.add(idle[mine], _default_cause(view, pieces, idle[mine], name), length[mine] - excused)
-    host = idle[owner == Owner.IDLE_HOST]
-    thread = launching_threads(view, pieces.gap[host])
-    found = activity.cut(thread, pieces.start_ns[host], pieces.end_ns[host])
-    cause = np.array([CAUSES.index(one.value) for one in Activity], np.int64)[found.activity]
-    parts.add(host[found.stretch], cause, found.end_ns - found.start_ns, found.row)
-    return parts
+        tally.add(group[mine], np.full(len(mine), instead, np.int64), excused)
+        tally.add(group[mine], _default_cause(view, pieces, idle[mine], name), length[mine] - excused)
+    host = np.flatnonzero(owner == Owner.IDLE_HOST)
+    rows = idle[host]
+    thread = launching_threads(view, pieces.gap[rows])
+    for found in activity.chunks(thread, pieces.start_ns[rows], pieces.end_ns[rows]):
+        tally.add_host(group[host[found.stretch]], found)
+    return tally
 
 
 def _excused(view: DeviceView, pieces: Pieces, rows: I64, owner: Owner) -> tuple[I64, int]:
@@ -153,23 +179,24 @@ def _default_cause(view: DeviceView, pieces: Pieces, rows: I64, name: str) -> I6
     return cause
 
 
-def _rows(view: DeviceView, pieces: Pieces, idle: I64, parts: _Parts, steps: int) -> tuple[GapRow, ...]:
+def _rows(view: DeviceView, pieces: Pieces, idle: I64, activity: ThreadActivity, steps: int) -> tuple[GapRow, ...]:
     """Fold gaps with equal position and neighbours into rows, most time first."""
     if not len(idle):
         return ()
-    gaps, names = view.occupancy.gaps, np.append(view.ops.name, np.int32(-1))
-    gap = pieces.gap[idle]
-    key = np.stack((pieces.position[idle].astype(np.int64), names[gaps.before[gap]], names[gaps.after[gap]]), axis=1)
-    groups, group = np.unique(key, axis=0, return_inverse=True)
-    group_of = np.full(len(pieces.gap), -1, np.int64)
-    group_of[idle] = group.reshape(-1)
-    causes, owners, where = _sums(view, pieces, idle, group_of, parts, len(groups))
-    occurrences = _occurrences(pieces, idle, group_of, len(groups))
+    gaps, names = view.occupancy.gaps, np.append(view.ops.name, np.int32(-1)).astype(np.int64)
+    before, after = names[gaps.before[pieces.gap[idle]]], names[gaps.after[pieces.gap[idle]]]
+    size = len(view.trace.names) + 1
+    key = (pieces.position[idle].astype(np.int64) * size + before + 1) * size + after + 1
+    groups, group = np.unique(key, return_inverse=True)
+    tally = _tallied(view, pieces, idle, group, activity, len(groups))
+    where, owners = tally.where(view), _owners(pieces, idle, group, len(groups))
+    occurrences = _occurrences(pieces, idle, group, len(groups))
+    texts = (*view.trace.names, None)  # the last stands for -1, no op
     rows = [
         GapRow(
-            position=POSITIONS[position],
-            before=None if before < 0 else view.trace.names[before],
-            after=None if after < 0 else view.trace.names[after],
+            position=POSITIONS[one // size**2],
+            before=texts[one // size % size - 1],
+            after=texts[one % size - 1],
             count=len(occurrences[i]),
             total_ns=int(occurrences[i].sum()),
             per_step_ns=float(occurrences[i].sum()) / steps,
@@ -179,57 +206,30 @@ def _rows(view: DeviceView, pieces: Pieces, idle: I64, parts: _Parts, steps: int
             latency_ns=int(owners[i, 1]),
             graph_ns=int(owners[i, 2]),
             unknown_ns=int(owners[i, 3]),
-            causes=_named(causes[i]),
+            causes=_named(tally.causes[i]),
             where=where.get(i),
         )
-        for i, (position, before, after) in enumerate(groups.tolist())
+        for i, one in enumerate(groups.tolist())
     ]
     return tuple(sorted(rows, key=lambda row: -row.total_ns))
 
 
-def _occurrences(pieces: Pieces, idle: I64, group_of: I64, groups: int) -> list[I64]:
-    """Return the lengths of the gaps of each group; the part of a gap in one window counts as one."""
-    key = np.stack((pieces.window[idle], pieces.gap[idle]), axis=1)
-    _, first, one = np.unique(key, axis=0, return_index=True, return_inverse=True)
-    length = np.zeros(len(first), np.int64)
-    np.add.at(length, one.reshape(-1), pieces.length_ns[idle])
-    group = group_of[idle[first]]
-    order = np.argsort(group, kind="stable")
-    return np.split(length[order], np.searchsorted(group[order], np.arange(1, groups)))
-
-
-def _sums(
-    view: DeviceView, pieces: Pieces, idle: I64, group_of: I64, parts: _Parts, groups: int
-) -> tuple[I64, I64, dict[int, str]]:
-    """Sum causes and owners of each group, and name where the host was."""
-    piece, cause, length, row = parts.columns()
-    causes = np.zeros((groups, len(CAUSES)), np.int64)
-    np.add.at(causes, (group_of[piece], cause), length)
+def _owners(pieces: Pieces, idle: I64, group: I64, groups: int) -> I64:
+    """Sum each group by who owns the time: host, latency, graph, unknown."""
     owners = np.zeros((groups, 4), np.int64)
     side = np.full(len(Owner), 1, np.int64)
     side[[Owner.IDLE_HOST, Owner.IDLE_GRAPH, Owner.IDLE_UNKNOWN]] = 0, 2, 3
-    np.add.at(owners, (group_of[idle], side[pieces.owner[idle]]), pieces.length_ns[idle])
-    return causes, owners, _places(view, group_of[piece], row, length)
+    np.add.at(owners, (group, side[pieces.owner[idle]]), pieces.length_ns[idle])
+    return owners
 
 
-def _places(view: DeviceView, group: I64, row: I64, length: I64) -> dict[int, str]:
-    """Name the innermost host rows of each group that took most of its time."""
-    known = row >= 0
-    if not known.any():
-        return {}
-    host = view.trace.host
-    key = np.stack((group[known], host.name[row[known]].astype(np.int64), host.category[row[known]]), axis=1)
-    keys, inverse = np.unique(key, axis=0, return_inverse=True)
-    sums = np.zeros(len(keys), np.int64)
-    np.add.at(sums, inverse.reshape(-1), length[known])
-    names: dict[int, list[str]] = {}
-    for i in np.argsort(-sums, kind="stable").tolist():
-        one, code, category = (int(value) for value in keys[i])
-        name = view.trace.names[code]
-        listed = names.setdefault(one, [])
-        if len(listed) < NAMES_SHOWN:
-            listed.append(frame_label(name) if category == HostCategory.PYTHON else name)
-    return {one: "; ".join(listed) for one, listed in names.items()}
+def _occurrences(pieces: Pieces, idle: I64, group: I64, groups: int) -> list[I64]:
+    """Return the lengths of the gaps of each group; the part of a gap in one window counts as one."""
+    window, gap = pieces.window[idle], pieces.gap[idle]
+    begins = np.flatnonzero(np.concatenate(([True], (window[1:] != window[:-1]) | (gap[1:] != gap[:-1]))))
+    length = np.add.reduceat(pieces.length_ns[idle], begins)
+    order = np.argsort(group[begins], kind="stable")
+    return np.split(length[order], np.searchsorted(group[begins][order], np.arange(1, groups)))
 
 
 def _named(sums: I64) -> dict[str, int]:
@@ -241,13 +241,13 @@ def _host_ledger(view: DeviceView, used: npt.NDArray[np.bool_], activity: Thread
     """Account for the launching thread over the host intervals of the used steps."""
     start, end = view.marks.start_ns[used], view.marks.end_ns[used]
     thread = activity.main_thread
-    found = activity.cut(np.full(len(start), thread, np.int64), start, end)
-    length = found.end_ns - found.start_ns
-    exposed = length - intervals.covered(view.occupancy.busy, found.start_ns, found.end_ns)
-    shares = {}
-    for one in Activity:
-        mine = found.activity == one.number
-        shares[one.value] = HostShare(int(length[mine].sum()), int(exposed[mine].sum()))
+    total, exposed = np.zeros(len(Activity), np.int64), np.zeros(len(Activity), np.int64)
+    for found in activity.chunks(np.full(len(start), thread, np.int64), start, end):
+        length = found.end_ns - found.start_ns
+        np.add.at(total, found.activity, length)
+        covered = intervals.covered(view.occupancy.busy, found.start_ns, found.end_ns)
+        np.add.at(exposed, found.activity, length - covered)
+    shares = {one.value: HostShare(int(total[one.number]), int(exposed[one.number])) for one in Activity}
     name = view.trace.names[view.trace.threads.tid[thread]] if thread >= 0 else "none"
     return HostLedger(name, int((end - start).sum()), shares)
 

@@ -271,6 +271,8 @@ def _scheduling_rows(view: DeviceView, options: ReconcileOptions) -> npt.NDArray
     found = np.zeros(len(host), np.bool_)
     for category in (HostCategory.ANNOTATION, HostCategory.PYTHON):
         rows = host.category == category
+        if not rows.any():
+            continue
         known = np.array([is_scheduling(name, category) for name in names], np.bool_)
         if options.scheduler is not None:
             known |= np.array([options.scheduler.search(name) is not None for name in names], np.bool_)

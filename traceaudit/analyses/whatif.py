@@ -24,8 +24,8 @@ KERNELS_RANKED = 15
 GRAPH_LAUNCH_NS = 10_000
 """Cost of one graph launch call without a profiler; tens of microseconds at most on current drivers."""
 
-GRAPH_NODE_NS = 1_000
-"""Gap between two nodes of a graph; the H200 recordings in `traces/` show 0.4 to 1 us."""
+GRAPH_NODE_NS = 500
+"""Gap between two nodes of a graph; the H200 recordings in `traces/` show 0.1 or 0.4 us, by process."""
 
 BOUND_FRAC = 0.9
 """A side that alone takes this share of the step bounds it."""

@@ -135,7 +135,7 @@ def read_side(
     runs: list[RunSummary] = []
     findings: list[Finding] = []
     for path in _files(paths):
-        trace = read(path, progress=progress)
+        trace = read(path, progress=progress, details=False)
         view = _device(trace, options)
         if view is None:
             continue

@@ -33,7 +33,7 @@ def kernels(path: str, options: KernelOptions | ReconcileOptions, *, progress: P
         If the trace to take shapes from has none.
     """
     settings = options if isinstance(options, KernelOptions) else KernelOptions(base=options)
-    traces = read_traces(path, progress)
+    traces = read_traces(path, progress, details=True)
     findings = list(trace_findings(traces, path))
     others = () if settings.shapes_from is None else _others(settings.shapes_from, settings, progress)
     devices = []
@@ -82,7 +82,7 @@ def _with_gains(device: DeviceKernels, view: DeviceView, audit: DeviceAudit, opt
 def _others(path: str, options: KernelOptions, progress: Progress | None) -> Sequence[tuple[DeviceView, OtherRun]]:
     """Read the trace to take shapes from."""
     base = replace(options.base, selection=Selection())
-    traces = read_traces(path, progress)
+    traces = read_traces(path, progress, details=True)
     runs = [(view, other_run(view, options)) for view in views_of(traces, base, path)]
     if not any(work.source is not Source.REPORTED for _, run in runs for work in run.work.works):
         raise MissingDataError(

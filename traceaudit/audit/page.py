@@ -40,7 +40,7 @@ def onepage(path: str, request: OnePageRequest, *, progress: Progress | None = N
         As `reconcile`, `serverlog` and `roofline`; also if nothing tells the batch or the device.
     """
     report = _report(request)
-    traces = read_traces(path, progress)
+    traces = read_traces(path, progress, details=True)
     step = step_choice(request, report, traces)
     options = replace(request.options, wall=step.wall)
     result, views = reconcile_traces(traces, options, path)

@@ -21,8 +21,8 @@ Progress = Callable[[int, int | None], None]
 """Called while reading with the bytes read so far and the size of the file, None where it is not known."""
 
 
-def read_traces(path: str, progress: Progress | None) -> tuple[Trace, ...]:
-    """Read a trace, or a folder with one file a rank.
+def read_traces(path: str, progress: Progress | None, *, details: bool = False) -> tuple[Trace, ...]:
+    """Read a trace, or a folder with one file a rank; with what framework ops say of their inputs only on demand.
 
     Raises
     ------
@@ -31,7 +31,8 @@ def read_traces(path: str, progress: Progress | None) -> tuple[Trace, ...]:
     """
     paths = locate(path)
     traces = tuple(
-        read(one, progress=progress, rank=index if len(paths) > 1 else None) for index, one in enumerate(paths)
+        read(one, progress=progress, rank=index if len(paths) > 1 else None, details=details)
+        for index, one in enumerate(paths)
     )
     taken: dict[int, str] = {}
     for trace in traces:

@@ -1,7 +1,20 @@
 """From trace files to tables: streamed, typed, exact, with a finding for whatever is wrong."""
 
+from typing import TYPE_CHECKING
+
 from traceaudit.ingest.limits import Limits
 from traceaudit.ingest.locate import locate
-from traceaudit.ingest.reader import read
+
+if TYPE_CHECKING:
+    from traceaudit.ingest.reader import read
 
 __all__ = ["Limits", "locate", "read"]
+
+
+def __getattr__(name: str) -> object:
+    """Import the reader when it is first asked for; workers need only parts of it."""
+    if name != "read":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from traceaudit.ingest.reader import read
+
+    return read

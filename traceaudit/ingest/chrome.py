@@ -186,12 +186,7 @@ def _to_rows(source: Source, limits: Limits, document: Document) -> bytes:
                 break
             if not nests_deeper(text[: match.start()]):
                 return _after_key(text, match, source, document)
-            nested += 1
-            if nested > _MAX_NESTED:
-                raise TraceFormatError(
-                    f"{nested} keys 'traceEvents' within other values, and none of the outermost object",
-                    where=f"{source.path}, byte {match.start()}",
-                )
+            nested = _one_more_nested(nested, match.start(), source)
         if len(text) > limits.max_metadata_bytes:
             raise TraceFormatError(
                 f"no 'traceEvents' in the first {len(text)} bytes",
@@ -203,6 +198,15 @@ def _to_rows(source: Source, limits: Limits, document: Document) -> bytes:
         if not chunk:
             refuse_without_rows(text, source)
         text += chunk
+
+
+def _one_more_nested(nested: int, place: int, source: Source) -> int:
+    if nested >= _MAX_NESTED:
+        raise TraceFormatError(
+            f"more than {nested} keys 'traceEvents' within other values, and none of the outermost object",
+            where=f"{source.path}, byte {place}",
+        )
+    return nested + 1
 
 
 def _after_key(text: bytes, match: re.Match[bytes], source: Source, document: Document) -> bytes:

@@ -5,7 +5,7 @@ Whoever collects a block, blocks are joined in the order of the file, so that th
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from traceaudit.ingest.chrome import BlockReader, Guess
@@ -96,11 +96,8 @@ def _workers(limits: Limits, *, details: bool) -> Iterator[list["Worker"]]:
     from traceaudit.ingest.workers import Worker, spare_processors
 
     workers: list[Worker] = []
-    try:
-        for _ in range(min(limits.max_workers, spare_processors())):
-            workers.append(Worker(details=details))
-    except OSError:  # no more processes, or no interpreter to start
-        pass
+    with suppress(OSError):  # no more processes, or no interpreter to start
+        workers.extend(Worker(details=details) for _ in range(min(limits.max_workers, spare_processors())))
     try:
         yield workers
     finally:

@@ -25,7 +25,7 @@ class Limits:
     max_names
         Distinct names, of which memory holds one each.
     max_devices
-        Pairs of rank and device with ops in one file. Merged files hold the ranks of a node or a few; each costs an audit.
+        Pairs of rank and device with ops in one file. Merged files hold the ranks of a few nodes; each costs an audit.
     block_bytes
         Text decoded at a time; memory use grows with it, speed hardly does.
     max_workers

@@ -170,14 +170,14 @@ def _union(group: list[_Replay]) -> _Content:
 def _complete(group: list[_Replay]) -> _Content:
     """Return the content of a replay that lost nothing: the commonest, or a larger one that holds it.
 
-    The larger one counts if it occurs twice, is much larger, or if fewer than half of the replays agree on anything.
+    The larger one counts if it occurs twice, is much larger, or if no more than half of the replays agree on anything.
     """
     counts = Counter(replay.ops for replay in group if replay.ops)
     if not counts:
         return ()
     usual = max(counts, key=lambda content: (counts[content], len(content)))
     largest = max(counts, key=lambda content: (len(content), counts[content]))
-    agreed = 2 * counts[usual] >= counts.total()
+    agreed = 2 * counts[usual] > counts.total()
     evident = counts[largest] > 1 or len(largest) >= LARGER * len(usual) or not agreed
     return largest if evident and _is_part(usual, largest) else usual
 

@@ -163,7 +163,9 @@ class _Resync:
         return self._drop_up_to_row()
 
     def _log_repaired(self, row: bytes, done: dict[str, int], passed: int) -> None:
-        """Count a repaired row, and as dropped what the repair cost: rows put into a string, or the row's own phase or category.
+        """Count a repaired row, and as dropped what the repair cost.
+
+        That is rows put into a string, or the phase or category of the row itself.
 
         Parameters
         ----------

@@ -18,8 +18,9 @@ MAX_PERIOD = 512
 
 
 def places_in_steps(rows: npt.NDArray[np.int64], host: HostRows, names: Sequence[str]) -> npt.NDArray[np.int64] | None:
-    """Return a number for the place of each launch in its step: text of the marker, launches in the step, position among them.
+    """Return a number for the place of each launch in its step.
 
+    Launches of one number share the text of the marker, the launches in the step, and the position among them;
     -1 before the first marker. None if fewer than two steps hold a launch.
     """
     used = np.unique(host.name[host.category == HostCategory.ANNOTATION]).tolist()

@@ -56,7 +56,7 @@ class Worker:
     @property
     def has_answer(self) -> bool:
         """Whether an answer can be taken without waiting for long."""
-        return self._is_lost or bool(select.select([self._process.stdout], [], [], 0)[0])
+        return self._is_lost or bool(select.select([_stream(self._process.stdout)], [], [], 0)[0])
 
     def ask(self, texts: Sequence[bytes]) -> None:
         """Give blocks to an idle worker."""

@@ -1,5 +1,6 @@
 """What a host thread worked on, by engine phase and kind of row: the causes of host time, told apart."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -102,18 +103,24 @@ class ThreadActivity:
         self._blocked = blocking_rows(trace, view.ops)
         self._cutter = CauseCutter(trace, view.rank, self._blocked, marker_rows(trace, steps))
         self._of_row = _activity_of_rows(view)
-        self._phase_rows = _rows_by_phase(view)
+        self._phases = _phases_by_thread(view)
+        self._others: dict[int, intervals.Intervals] = {}
         launched = view.ops.launch[view.ops.launch >= 0]
         threads, counts = np.unique(host.thread[launched], return_counts=True)
         self.main_thread = int(threads[counts.argmax()]) if len(threads) else view.marks.thread
 
     def cut(self, thread: I64, start_ns: I64, end_ns: I64) -> Activities:
         """Cut disjoint, sorted stretches, each on one thread (-1: none is known)."""
-        causes = self._cutter.cut(thread, start_ns, end_ns)
-        of_thread = thread[causes.stretch]
-        activity = self._in_phases(self._plain(causes), of_thread, causes.start_ns)
-        found = Activities(causes.stretch, activity, causes.row, causes.start_ns, causes.end_ns)
-        return self._contended(found, of_thread)
+        parts = list(self.chunks(thread, start_ns, end_ns)) or [_nothing()]
+        return Activities(*(np.concatenate(columns) for columns in zip(*map(_columns, parts), strict=True)))
+
+    def chunks(self, thread: I64, start_ns: I64, end_ns: I64) -> Iterator[Activities]:
+        """Cut as `cut` does, some stretches of one thread at a time, so that memory stays small on long traces."""
+        for causes in self._cutter.chunks(thread, start_ns, end_ns):
+            one = int(thread[causes.stretch[0]]) if len(causes.stretch) else -1
+            activity = self._in_phases(self._plain(causes), one, causes.start_ns)
+            found = Activities(causes.stretch, activity, causes.row, causes.start_ns, causes.end_ns)
+            yield self._contended(found, one)
 
     def _plain(self, causes: Causes) -> I64:
         """Return the activity of each part by its row alone."""
@@ -123,38 +130,37 @@ class ThreadActivity:
         blocked = np.append(self._blocked, np.False_)[causes.row]
         return np.where(blocked, Activity.SYNC.number, activity)
 
-    def _in_phases(self, activity: I64, thread: I64, at: I64) -> I64:
-        """Give parts inside the rows of an engine phase that phase."""
-        host, result = self._view.trace.host, activity.copy()
+    def _in_phases(self, activity: I64, thread: int, at: I64) -> I64:
+        """Give parts of a thread inside the rows of an engine phase that phase."""
+        result = activity.copy()
         kept = np.isin(activity, [Activity.SYNC.number, Activity.PROFILER.number])
         loose = np.isin(activity, [Activity.PYTHON.number, Activity.ANNOTATION.number])
-        for phase, rows in self._phase_rows.items():
+        for phase, rows in self._phases.get(thread, ()):
             open_to = loose if phase is HostPhase.FORWARD else ~kept
-            for one in np.unique(host.thread[rows]):
-                mine = rows[host.thread[rows] == one]
-                inside = intervals.contains(intervals.union(host.start_ns[mine], host.end_ns[mine]), at)
-                result[inside & open_to & (thread == one)] = _OF_PHASE[phase].number
+            result[intervals.contains(rows, at) & open_to] = _OF_PHASE[phase].number
         return result
 
-    def _contended(self, parts: Activities, thread: I64) -> Activities:
+    def _contended(self, parts: Activities, thread: int) -> Activities:
         """Tell apart unrecorded time in which another thread of the process is at work."""
         silent = parts.activity == Activity.UNRECORDED.number
-        split = [_restricted(parts, np.flatnonzero(~silent), None)]
-        for one in np.unique(thread[silent]):
-            mine = np.flatnonzero(silent & (thread == one))
-            split.append(_restricted(parts, mine, self._others(int(one))))
+        split = (
+            _restricted(parts, np.flatnonzero(~silent), intervals.EMPTY),
+            _restricted(parts, np.flatnonzero(silent), self._others_of(thread)),
+        )
         return Activities(*(np.concatenate(column) for column in zip(*split, strict=True)))
 
-    def _others(self, thread: int) -> intervals.Intervals:
+    def _others_of(self, thread: int) -> intervals.Intervals:
         """Return when other threads of the thread's process run ops or calls that do not block."""
-        trace, host = self._view.trace, self._view.trace.host
         if thread < 0:
             return intervals.EMPTY
-        same = (trace.threads.rank == trace.threads.rank[thread]) & (trace.threads.pid == trace.threads.pid[thread])
-        same[thread] = False
-        busy = np.isin(host.category, [HostCategory.CPU_OP, HostCategory.API]) & ~self._blocked
-        rows = busy & same[host.thread]
-        return intervals.union(host.start_ns[rows], host.end_ns[rows])
+        if thread not in self._others:
+            threads, host = self._view.trace.threads, self._view.trace.host
+            same = (threads.rank == threads.rank[thread]) & (threads.pid == threads.pid[thread])
+            same[thread] = False
+            busy = np.isin(host.category, [HostCategory.CPU_OP, HostCategory.API]) & ~self._blocked
+            rows = busy & same[host.thread]
+            self._others[thread] = intervals.union(host.start_ns[rows], host.end_ns[rows])
+        return self._others[thread]
 
 
 def _activity_of_rows(view: DeviceView) -> I64:
@@ -165,26 +171,41 @@ def _activity_of_rows(view: DeviceView) -> I64:
     return np.where(host.category == HostCategory.API, by_call[host.name], by_category[host.category])
 
 
-def _rows_by_phase(view: DeviceView) -> dict[HostPhase, I64]:
-    """Return the host rows of each engine phase; scheduling last, so that it wins where phases nest."""
+def _phases_by_thread(view: DeviceView) -> dict[int, list[tuple[HostPhase, intervals.Intervals]]]:
+    """Return when each thread is in each engine phase; scheduling last, so that it wins where phases nest."""
     trace, host = view.trace, view.trace.host
     order = (HostPhase.FORWARD, HostPhase.PREPARE, HostPhase.OUTPUT, HostPhase.SCHEDULE)
     number = {phase: i for i, phase in enumerate(order)}
-    found = np.full(len(host), -1, np.int64)
+    found = np.full(len(host), -1, np.int8)
     for category in (HostCategory.PYTHON, HostCategory.ANNOTATION):
         phases = [phase_of(name, category) for name in trace.names]
-        of_name = np.array([-1 if phase is None else number[phase] for phase in phases], np.int64)
+        of_name = np.array([-1 if phase is None else number[phase] for phase in phases], np.int8)
         mine = host.category == category
         found[mine] = of_name[host.name[mine]]
-    return {phase: np.flatnonzero(found == i) for i, phase in enumerate(order)}
+    result: dict[int, list[tuple[HostPhase, intervals.Intervals]]] = {}
+    for i, phase in enumerate(order):
+        rows = np.flatnonzero(found == i)
+        for one in np.unique(host.thread[rows]).tolist():
+            own = rows[host.thread[rows] == one]
+            result.setdefault(one, []).append((phase, intervals.union(host.start_ns[own], host.end_ns[own])))
+    return result
+
+
+def _columns(parts: Activities) -> tuple[I64, I64, I64, I64, I64]:
+    return parts.stretch, parts.activity, parts.row, parts.start_ns, parts.end_ns
+
+
+def _nothing() -> Activities:
+    none = np.empty(0, np.int64)
+    return Activities(none, none, none, none, none)
 
 
 def _restricted(
-    parts: Activities, rows: npt.NDArray[np.intp], others: intervals.Intervals | None
+    parts: Activities, rows: npt.NDArray[np.intp], others: intervals.Intervals
 ) -> tuple[I64, I64, I64, I64, I64]:
-    """Return some parts as columns, cut where other threads work, if they are given."""
+    """Return some parts as columns, cut where other threads work."""
     columns = (parts.stretch[rows], parts.activity[rows], parts.row[rows], parts.start_ns[rows], parts.end_ns[rows])
-    if others is None or not len(others.start) or not len(rows):
+    if not len(others.start) or not len(rows):
         return columns
     stretch, activity, row, start, end = columns
     order = np.argsort(start, kind="stable")

@@ -1,7 +1,7 @@
 """What a host thread was doing while the device waited for it: a cause for every instant of `idle_host`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,8 +20,8 @@ SYNC, LAUNCH_API, OTHER_API, FRAMEWORK, PROFILER, UNRECORDED = range(6)
 FIXED_CAUSES = ("sync", "launch_api", "other_api", "framework", "profiler", "unrecorded")
 """Causes that do not carry a name; annotations and frames follow as ``annotation:NAME`` and ``python:FRAME``."""
 
-CHUNK = 4096
-"""Stretches cut at a time."""
+CHUNK, CHUNK_ROWS = 4096, 32768
+"""Stretches, and host rows they lie among, that are looked at at a time."""
 
 _SYNCHRONIZE = re.compile(r"synchronize of \S*(?:Event|Stream)\b")
 _ADDRESS = re.compile(r"\s*(?:object )?at 0x[0-9a-fA-F]+")
@@ -57,10 +57,10 @@ def blocking_rows(trace: Trace, ops: DeviceOps) -> npt.NDArray[np.bool_]:
     ROCm often records no row for the call behind a frame that synchronises, so the frame counts.
     """
     host = trace.host
-    is_api = host.category == HostCategory.API
-    by_name = np.array([apis.role_of(name) is apis.ApiRole.SYNC or apis.blocks(name) for name in trace.names], np.bool_)
-    frames = np.array([_SYNCHRONIZE.search(name) is not None for name in trace.names], np.bool_)
-    blocked = (is_api & by_name[host.name]) | ((host.category == HostCategory.PYTHON) & frames[host.name])
+    is_api, is_frame = host.category == HostCategory.API, host.category == HostCategory.PYTHON
+    by_name = _of_names(trace, is_api, lambda name: apis.role_of(name) is apis.ApiRole.SYNC or apis.blocks(name))
+    frames = _of_names(trace, is_frame, lambda name: _SYNCHRONIZE.search(name) is not None)
+    blocked = (is_api & (by_name[host.name] > 0)) | (is_frame & (frames[host.name] > 0))
     finished = np.full(len(host), np.iinfo(np.int64).max, np.int64)
     launched = ops.launch >= 0
     last = np.full(len(host), -1, np.int64)
@@ -100,7 +100,7 @@ class CauseCutter:
 
     def __init__(self, trace: Trace, rank: int, blocked: npt.NDArray[np.bool_], ignored: npt.NDArray[np.bool_]) -> None:
         self._trace = trace
-        self._label = _row_labels(trace, blocked)
+        self._label = np.append(_row_labels(trace, blocked), 0)  # the last entry answers for -1, no row
         self._usable = ~ignored & (trace.host.end_ns > trace.host.start_ns)
         own = trace.overheads.rank == rank
         self._overhead = trace.overheads.start_ns[own], trace.overheads.end_ns[own]
@@ -115,8 +115,14 @@ class CauseCutter:
         for one in np.unique(thread).tolist():
             mine = np.flatnonzero(thread == one)
             rows = np.flatnonzero((self._trace.host.thread == one) & self._usable)
-            for first in range(0, len(mine), CHUNK):
-                yield self._cut_some(rows, mine[first : first + CHUNK], start_ns, end_ns)
+            row_start, row_end = self._trace.host.start_ns[rows], self._trace.host.end_ns
+            part = np.searchsorted(row_start, start_ns[mine]) // CHUNK_ROWS + np.arange(len(mine)) // CHUNK
+            near, begun = rows[:0], 0
+            for some in np.split(mine, np.flatnonzero(np.diff(part)) + 1):
+                until = int(np.searchsorted(row_start, end_ns[some[-1]], "left"))
+                near, begun = np.concatenate((near, rows[begun:until])), max(begun, until)
+                near = near[row_end[near] > start_ns[some[0]]]
+                yield self._cut_some(near, some, start_ns, end_ns)
 
     def _cut_some(self, rows: I64, mine: I64, start_ns: I64, end_ns: I64) -> Causes:
         start, end = start_ns[mine], end_ns[mine]
@@ -127,15 +133,13 @@ class CauseCutter:
         inside = (where >= 0) & (edge[:-1] < end[np.maximum(where, 0)])
         at, until = edge[:-1][inside], edge[1:][inside]
         top = np.append(open_rows.row, -1)[np.searchsorted(open_rows.edge, at, "right") - 1]
-        row = np.append(rows, -1)[top]  # the last entries answer for -1, no row
-        label = np.where(row >= 0, np.append(self._label, 0)[row], np.where(top >= 0, PROFILER, UNRECORDED))
+        row = np.append(rows, -1)[top]
+        label = np.where(row >= 0, self._label[row], np.where(top >= 0, PROFILER, UNRECORDED))
         return Causes(mine[where[inside]], row, label, at, until)
 
     def _open_rows(self, rows: I64, start: int, end: int) -> tuple[I64, I64, I64]:
-        """Return a thread's rows and the profiler's (as -1) that touch a stretch of time, outermost first."""
+        """Return a thread's rows and those of the profiler (as -1) that touch a stretch of time, outermost first."""
         host = self._trace.host
-        rows = rows[: np.searchsorted(host.start_ns[rows], end, "left")]
-        rows = rows[host.end_ns[rows] > start]
         begin, until = self._overhead
         near = (begin < end) & (until > start)
         if not near.any():
@@ -170,13 +174,21 @@ def _api_label(name: str) -> int:
 def _row_labels(trace: Trace, blocked: npt.NDArray[np.bool_]) -> I64:
     """Return the cause that each host row stands for."""
     host = trace.host
-    by_api = np.array([_api_label(name) for name in trace.names], np.int64)
-    label = host.name.astype(np.int64) + len(FIXED_CAUSES)
     is_api = host.category == HostCategory.API
+    by_api = _of_names(trace, is_api, _api_label)
+    label = host.name.astype(np.int64) + len(FIXED_CAUSES)
     label[is_api] = by_api[host.name[is_api]]
     label[host.category == HostCategory.CPU_OP] = FRAMEWORK
     label[blocked] = SYNC
     return label
+
+
+def _of_names(trace: Trace, rows: npt.NDArray[np.bool_], decide: Callable[[str], int]) -> I64:
+    """Decide for each name that some of the rows have; a trace has many more names than API calls have."""
+    table = np.zeros(len(trace.names), np.int64)
+    used = np.flatnonzero(np.bincount(trace.host.name[rows], minlength=len(table)))
+    table[used] = [decide(trace.names[code]) for code in used.tolist()]
+    return table
 
 
 def _columns(causes: Causes) -> tuple[I64, I64, I64, I64, I64]:

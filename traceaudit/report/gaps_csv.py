@@ -33,8 +33,12 @@ COLUMNS = (
 
 def gaps(result: "GapReport", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (every renderer takes a page)
     """Write the gaps of all devices."""
-    return csv_table(COLUMNS, (row for device in result.devices for row in _rows(device, str(result.completeness.verdict))))
+    return csv_table(
+        COLUMNS, (row for device in result.devices for row in _rows(device, str(result.completeness.verdict)))
+    )
 
 
 def _rows(device: "DeviceGaps", verdict: str) -> list[list[Cell]]:
-    return [[device.rank, device.device, *(getattr(row, name) for name in COLUMNS[2:-1]), verdict] for row in device.gaps]
+    return [
+        [device.rank, device.device, *(getattr(row, name) for name in COLUMNS[2:-1]), verdict] for row in device.gaps
+    ]

@@ -25,6 +25,7 @@ def gaps(result: "GapReport", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  
 def _device(device: "DeviceGaps", mark: str) -> list[str]:
     steps = max(device.steps_used, 1)
     where = f"rank {device.rank}, device {device.device}, {device.name or 'unknown device'}"
+    idle = duration(device.idle_ns / steps)
     rows = [
         [
             duration(row.per_step_ns) + mark,
@@ -40,9 +41,7 @@ def _device(device: "DeviceGaps", mark: str) -> list[str]:
     return [
         f"**{escape(verdict_line(device, mark))}**",
         "",
-        escape(
-            f"{where}; window {duration(device.window_ns / steps)}, idle {duration(device.idle_ns / steps)}{mark} a step"
-        ),
+        escape(f"{where}; window {duration(device.window_ns / steps)}, idle {idle}{mark} a step"),
         "",
         *(f"- {escape(text)}" for text in remarks(device, mark)),
         "",

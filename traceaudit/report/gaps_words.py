@@ -53,7 +53,9 @@ def mark_of(completeness: "Completeness", device: "DeviceGaps") -> str:
 def verdict_line(device: "DeviceGaps", mark: str = "") -> str:
     """Say what bounds the steps, with the shares of the window."""
     ranked = sorted(device.shares.items(), key=lambda share: -share[1])
-    shares = ", ".join(f"{LIMITS[name].removesuffix('-bound')} {percent(part, 1)}{mark}" for name, part in ranked if part > 0)
+    shares = ", ".join(
+        f"{LIMITS[name].removesuffix('-bound')} {percent(part, 1)}{mark}" for name, part in ranked if part > 0
+    )
     return f"{LIMITS[device.verdict]} ({shares} of the window)"
 
 
@@ -70,5 +72,7 @@ def remarks(device: "DeviceGaps", mark: str = "") -> Iterator[str]:
             f"{short.shorter_than_launch:,} of {short.kernels:,} ops are shorter than their own launch call."
         )
     path = device.path
-    parts = ", ".join(f"{kind.replace('_', ' ')} {duration(time)}{mark}" for kind, time in list(path.by_kind().items())[:5])
+    parts = ", ".join(
+        f"{kind.replace('_', ' ')} {duration(time)}{mark}" for kind, time in list(path.by_kind().items())[:5]
+    )
     yield f"Critical path of step {path.step} ({duration(path.window_ns)}): {parts}."

@@ -30,8 +30,8 @@ def headline(device: "DeviceWhatIf", mark: str = "") -> str:
     return (
         f"{duration(device.baseline_ns)} a step becomes {duration(device.predicted_ns)}{mark} "
         f"(between {duration(device.low_ns)} and {duration(device.high_ns)}): "
-        f"{duration(saved)}{mark} or {percent(saved, device.baseline_ns)}{mark} saved, {times:.2f}{mark} times as fast; "
-        f"{BOUND[device.bound_by]}"
+        f"{duration(saved)}{mark} or {percent(saved, device.baseline_ns)}{mark} saved, {times:.2f}{mark} times as "
+        f"fast; {BOUND[device.bound_by]}"
     )
 
 
@@ -39,8 +39,8 @@ def remarks(device: "DeviceWhatIf", mark: str = "") -> Iterator[str]:
     """Yield the naive bound and why it differs."""
     yield (
         f"Naive bound: {duration(device.naive_ns)}{mark}, the step minus the op time of the change "
-        f"({duration(device.changed_op_time_ns)}); busy share f = {device.busy_share_frac:.3f}{mark} of the step, so no "
-        f"kernel work saves more than {percent(min(device.busy_share_frac, 1), 1)}{mark}."
+        f"({duration(device.changed_op_time_ns)}); busy share f = {device.busy_share_frac:.3f}{mark} of the step, so "
+        f"no kernel work saves more than {percent(min(device.busy_share_frac, 1), 1)}{mark}."
     )
     for text, count in device.matched.items():
         yield f"{text} matched {count:,} ops and host rows in {device.steps} steps."

@@ -29,13 +29,13 @@ def view():
     return view_of(trace)
 
 
-def groups(view, *members):
+def groups(*members):
     return tuple(KernelGroup(np.array(rows, np.int64), None, None) for rows in members)
 
 
 def test_rows_of_all_ops(view):
     """Op time 30 + 20 + 40, busy 80 ([10, 90)); two steps."""
-    device = attribute(view, groups(view, [0, 2], [1]))
+    device = attribute(view, groups([0, 2], [1]))
     assert (device.op_time_ns, device.busy_ns, device.steps) == (90_000, 80_000, 2)
     gemm, copy = device.kernels
     assert (gemm.name, gemm.kind, gemm.launches, gemm.op_time_ns) == ("gemm", "compute", 2, 70_000)
@@ -52,20 +52,20 @@ def test_rows_of_all_ops(view):
 def test_rows_of_one_step(view):
     assert chosen_ops(view, 1).tolist() == [2]
     assert chosen_ops(view, None).tolist() == [0, 1, 2]
-    device = attribute(view, groups(view, [2]), step=1, wall_ns=80_000)
+    device = attribute(view, groups([2]), step=1, wall_ns=80_000)
     assert (device.op_time_ns, device.busy_ns, device.steps) == (40_000, 40_000, 1)
     assert device.kernels[0].share_of_wall_frac == 0.5
 
 
 def test_the_wall_of_all_steps_is_shared(view):
     """70 of 2 x 140."""
-    gemm, _ = attribute(view, groups(view, [0, 2], [1]), wall_ns=140_000).kernels
+    gemm, _ = attribute(view, groups([0, 2], [1]), wall_ns=140_000).kernels
     assert gemm.share_of_wall_frac == pytest.approx(0.25)
 
 
 def test_ops_that_were_cut_are_flagged(view):
     clipped = view.ops.replace(clipped_ns=np.array([0, 0, 7], np.int64))
-    gemm, copy = attribute(replace(view, ops=clipped), groups(view, [0, 2], [1])).kernels
+    gemm, copy = attribute(replace(view, ops=clipped), groups([0, 2], [1])).kernels
     assert gemm.flags == ("impossible_overlap",)
     assert copy.flags == ()
 
@@ -74,14 +74,14 @@ def test_ops_of_no_length_have_no_share():
     trace = TraceBuilder()
     trace.launch(at=0).kernel("gemm", at=10, dur=0)
     view = view_of(trace)
-    (row,) = attribute(view, groups(view, [0])).kernels
+    (row,) = attribute(view, groups([0])).kernels
     assert (row.op_time_ns, row.share_of_op_time_frac, row.share_of_busy_frac) == (0, 0.0, None)
 
 
 @pytest.mark.parametrize("devices", [(), (DeviceInfo(0, 0, "odd", None),)])
 def test_an_unknown_device_has_no_blocks_per_multiprocessor(view, devices):
     unknown = replace(view, trace=replace(view.trace, devices=devices))
-    gemm, _ = attribute(unknown, groups(view, [0, 2], [1])).kernels
+    gemm, _ = attribute(unknown, groups([0, 2], [1])).kernels
     assert (gemm.grid, gemm.blocks_per_sm, gemm.fill.waves) == ((264, 1, 1), None, None)
 
 
@@ -90,5 +90,5 @@ def test_the_usual_shape_of_several():
     for i, blocks in enumerate((8, 16, 16)):
         trace.launch(at=20 * i).kernel("gemm", at=20 * i + 5, dur=5, grid=[blocks, 1, 1], block=[32, 1, 1])
     view = view_of(trace_of(trace))
-    (row,) = attribute(view, groups(view, [0, 1, 2])).kernels
+    (row,) = attribute(view, groups([0, 1, 2])).kernels
     assert row.grid == (16, 1, 1)

@@ -171,7 +171,7 @@ class TestCauses:
 
 class TestHostLedger:
     def test_every_instant_of_the_steps(self):
-        """Three steps of 100: calls 3 x 4, an op [60, 80) of which all lies in idle, a wait [30, 40) under the kernel."""
+        """Three steps of 100: calls 3 x 4, an op [60, 80) in idle time, a wait [30, 40) under the kernel."""
         trace = standard()
         trace.op("aten::mm", at=60, dur=20)
         trace.call("cudaStreamSynchronize", at=30, dur=10)
@@ -244,7 +244,7 @@ class TestVerdict:
         """Two kernels in a step of 150; the wait [25, 61) drains the queue at 60, the next launch is at 90.
 
         Without the wait the host needs 150 - 36 = 114 of the step. With kernels of 40 (busy 80) it would not run ahead
-        anyway: the wait owns the 1 in which it blocks an idle device. With kernels of 58 (busy 116) it would, and the 30
+        anyway: the wait owns the 1 in which it blocks an idle device. With kernels of 58 (busy 116) it would: the 30
         until the next launch are the wait's doing.
         """
 

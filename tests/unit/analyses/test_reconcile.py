@@ -160,7 +160,7 @@ class TestLeftOut:
         assert used(audit_of(trace)) == [True, True]
 
     def test_windows_without_length_are_no_measure(self):
-        """Step 0's kernel ends at 500, behind all markers: the others' windows are empty, each with a copy of its own."""
+        """Step 0's kernel ends at 500, behind all markers: the others' windows are empty, each with its own copy."""
         trace = TraceBuilder()
         for i in range(4):
             trace.annotation(f"ProfilerStep#{i}", at=10 * i, dur=10)

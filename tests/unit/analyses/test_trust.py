@@ -39,7 +39,7 @@ def test_a_clean_trace_has_no_finding():
 
 
 class TestPending:
-    def late(self, *, wait=400, work=500):
+    def late(self, *, wait=400):
         """Return four steps and, in the second, an op launched [1530, 1534) that starts `wait` after its call."""
         trace = regular()
         trace.launch(at=1530, dur=4).kernel("late", at=1534 + wait, dur=5)

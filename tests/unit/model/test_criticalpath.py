@@ -1,5 +1,7 @@
 """The critical path of a window, walked back from its end. Times in µs; the first row of each trace is at 0."""
 
+import itertools
+
 from builders import TraceBuilder
 from views import view_of
 
@@ -13,7 +15,7 @@ def path(trace, start, end):
     found = critical_path(timeline, start * 1000, end * 1000)
     assert found[0].start_ns == start * 1000
     assert found[-1].end_ns == end * 1000
-    assert all(a.end_ns == b.start_ns for a, b in zip(found, found[1:], strict=False))
+    assert all(a.end_ns == b.start_ns for a, b in itertools.pairwise(found))
     return [
         (
             part.kind.value,

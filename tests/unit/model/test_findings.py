@@ -68,3 +68,25 @@ def test_completeness_lists_the_worst_first():
 def test_idle_time_is_in_doubt_wherever_ops_may_be_missing():
     for code in ("launch_without_op", "idle_while_pending", "capture_edge_loss", "file_truncated"):
         assert CODES[code].doubts >= {"idle_ns", "idle_host", "idle_unknown"}
+
+
+class TestDoubts:
+    def of(self, *findings):
+        return Completeness.of(findings)
+
+    def test_a_warning_doubts_its_own_numbers(self):
+        skewed = self.of(found("clock_skew", Severity.WARNING))
+        assert skewed.doubts(0, 0, "busy_ns", "idle_host")
+        assert not skewed.doubts(0, 0, "busy_ns")
+
+    def test_a_note_doubts_nothing(self):
+        assert not self.of(found("clock_skew", Severity.INFO)).doubts(0, 0, "idle_host")
+
+    def test_a_finding_doubts_its_own_place(self):
+        late = self.of(found("clock_skew", Severity.WARNING, rank=1, device=0))
+        assert late.doubts(1, 0, "idle_host")
+        assert not late.doubts(0, 0, "idle_host")
+        assert not late.doubts(1, 1, "idle_host")
+
+    def test_everything_is_doubtful_where_the_trace_is_unreliable(self):
+        assert self.of(found("file_truncated", Severity.ERROR)).doubts(3, 3, "anything")

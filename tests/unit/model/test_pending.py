@@ -75,7 +75,7 @@ def test_an_op_behind_another_waits_for_the_device():
 
 
 def test_recorded_waits_and_the_profiler_excuse():
-    """1 000 of waiting, of which a stream wait covers [100, 600) and the profiler [500, 800): 300 are left, 250 needed."""
+    """1 000 of waiting; a stream wait covers [100, 600), the profiler [500, 800): 300 are left, 250 needed."""
     trace = TraceBuilder()
     trace.launch(at=0, dur=4).kernel("late", at=1004, dur=5)
     quick_ops(trace, 3)

@@ -153,7 +153,7 @@ class TestGaps:
             "path": PATH,
         }
         assert DeviceGaps(**values).idle_ns == 10
-        with pytest.raises(InvariantError, match="^gaps: "):
+        with pytest.raises(InvariantError, match=r"^gaps: "):
             DeviceGaps(**values | {"idle_ns": 11})
 
     def test_the_largest_cause_names_a_gap(self):

@@ -79,7 +79,7 @@ class TestHostBound:
         assert retimed(host_bound(), host=0.5) == 104
 
     def test_a_host_without_work_leaves_calls_and_deliveries(self):
-        """Calls [0, 4) and [4, 8); a [10, 30) behind a delivery of 6, b behind a by the 5 of an unseen hand-over: 55."""
+        """Calls [0, 4) and [4, 8); a [10, 30) behind a delivery of 6, b behind it by the 5 of an unseen hand-over."""
         assert retimed(host_bound(), host=0) == 55
 
     def test_calls_count_too(self):
@@ -176,6 +176,14 @@ class TestPlan:
         """Each of the three steps is two nodes, a call and an op; one step is always taken."""
         monkeypatch.setattr("traceaudit.model.retime.MAX_NODES", most)
         assert planned(device_bound()).steps == steps
+
+    def test_ops_without_calls_keep_their_place(self):
+        """A whole trace without any launch row: a [0, 10), b [15, 20); the gap is the queue's, 5 as recorded."""
+        trace = TraceBuilder()
+        trace.orphan().kernel("a", at=0, dur=10)
+        trace.orphan().kernel("b", at=15, dur=5)
+        assert retimed(trace) == 20
+        assert retimed(trace, ops=0) == 5
 
     def test_no_used_step_has_a_node(self):
         """The step has no call; its op has no launch row."""

@@ -24,7 +24,7 @@ def intervals_of(marks):
 
 
 def marked(*rows, last_row=200, thread=1):
-    """Return a trace with annotations (name, start, duration), a kernel, and a last host row that ends at `last_row`."""
+    """Return a trace with annotations (name, start, duration), a kernel, and a host row that ends at `last_row`."""
     trace = TraceBuilder()
     trace.launch(at=0, dur=2).kernel("gemm", at=3, dur=2)
     for name, at, dur in rows:
@@ -120,8 +120,8 @@ class TestAskedFor:
         assert intervals_of(marks) == [(0, 5)]
 
 
-def replays(*graphs, launches=None, **more):
-    """Return a trace of graph launches every 100; each graph is a text with a kernel for each letter, "" for no rows."""
+def replays(*graphs, **more):
+    """Return a trace of graph launches every 100; a graph is a text, each letter a kernel, "" has no rows."""
     trace = TraceBuilder()
     for i, graph in enumerate(graphs):
         launch = trace.graph_launch(at=100 * i, dur=5)

@@ -206,7 +206,7 @@ class TestEvents:
         assert edges(trace_of(trace, events=[row]), EdgeType.EVENT) == {}
 
     def test_a_wait_inferred_from_timing(self):
-        """Without records: b begins 4 after a ends on another stream, a wait was enqueued, and nothing else explains it."""
+        """Without records: b begins 4 behind a on another stream, a wait was enqueued, nothing else explains it."""
         trace, _, _ = self.make()
         trace.ops[-1].start_ns = 34_000
         assert edges(trace, EdgeType.EVENT) == {("op a", "op b"): 4}
