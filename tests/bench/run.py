@@ -10,8 +10,10 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,29 +22,32 @@ RECORDING = HERE.parents[1] / "traces" / "eager-decode.json.gz"
 MB = 1_000_000
 
 IN_PROCESS = """
-import sys, time
+import sys
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from traceaudit import audit
 from traceaudit.model.options import ReconcileOptions
+def spent():
+    return sum(one.ru_utime + one.ru_stime for one in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
 times = []
 for _ in range(int(sys.argv[2])):
-    begin = time.process_time()
+    begin = spent()
     audit.reconcile(sys.argv[1], ReconcileOptions())
-    times.append(time.process_time() - begin)
+    times.append(spent() - begin)
 print(min(times))
 """
 SIMDJSON = """
 import sys, time
 import simdjson
-begin = time.perf_counter()
+wall, cpu = time.perf_counter(), time.process_time()
 document = simdjson.Parser().load(sys.argv[1])
-print(time.perf_counter() - begin)
+print(time.perf_counter() - wall, time.process_time() - cpu)
 """
 HTA = """
 import sys, time
 from hta.trace_analysis import TraceAnalysis
-begin = time.perf_counter()
+wall, cpu = time.perf_counter(), time.process_time()
 TraceAnalysis(trace_files={0: sys.argv[1]}, include_last_profiler_step=True)
-print(time.perf_counter() - begin)
+print(time.perf_counter() - wall, time.process_time() - cpu)
 """
 
 
@@ -56,37 +61,66 @@ class Row:
     met: bool | None
 
     def __str__(self) -> str:
-        met = {True: "yes", False: "no", None: "not measured"}[self.met]
+        met = {True: "yes", False: "no", None: "" if self.value else "not measured"}[self.met]
         return f"| {self.what} | {self.value} | {self.goal} | {met} |"
 
 
 @dataclass
 class Run:
-    """What one process took."""
+    """What one process took, with the processes that it started."""
 
     wall_s: float
+    cpu_s: float
     peak_bytes: int
     stdout: str
 
 
 def run(args: Sequence[str | Path]) -> Run:
-    """Run a program to its end, and measure its wall time and peak memory."""
+    """Run a program to its end, and measure its time and peak memory."""
     with tempfile.TemporaryFile() as stdout:
         begin = time.perf_counter()
         process = subprocess.Popen(list(map(str, args)), stdout=stdout)
+        watch = Watch(process.pid)
+        watch.start()
         _, status, usage = os.wait4(process.pid, 0)
         wall_s = time.perf_counter() - begin
         process.returncode = os.waitstatus_to_exitcode(status)
+        watch.join()
         stdout.seek(0)
         text = stdout.read().decode()
     if process.returncode:
         raise SystemExit(f"{args} ended with {process.returncode}")
-    return Run(wall_s, usage.ru_maxrss * 1024, text)
+    return Run(wall_s, usage.ru_utime + usage.ru_stime, max(usage.ru_maxrss * 1024, watch.peak_bytes), text)
+
+
+class Watch(threading.Thread):
+    """Looks at the memory of a process and those that it started, together; what they share counts for each."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__()
+        self.peak_bytes = 0
+        self._process = Path(f"/proc/{pid}")
+
+    def run(self) -> None:
+        with suppress(OSError):
+            while True:
+                children = (self._process / "task" / self._process.name / "children").read_text().split()
+                resident = [_resident(self._process), *(_resident(Path("/proc", child)) for child in children)]
+                self.peak_bytes = max(self.peak_bytes, sum(resident))
+                time.sleep(0.05)
+
+
+def _resident(process: Path) -> int:
+    with suppress(OSError, IndexError):
+        return int((process / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 def best(count: int, args: Sequence[str | Path]) -> Run:
-    """Return the fastest of several runs."""
-    return min((run(args) for _ in range(count)), key=lambda one: one.wall_s)
+    """Return the least times of several runs, and the most memory."""
+    runs = [run(args) for _ in range(count)]
+    wall_s, cpu_s = min(one.wall_s for one in runs), min(one.cpu_s for one in runs)
+    return Run(wall_s, cpu_s, max(one.peak_bytes for one in runs), runs[0].stdout)
 
 
 def python(code: str, *args: str | Path, interpreter: str = sys.executable) -> list[str | Path]:
@@ -113,12 +147,19 @@ def large(folder: Path, hta_python: str | None) -> list[Row]:
     print(f"{counts['bytes'] / MB:.0f} MB, {counts['events']:,} events, {counts['copies']} copies", flush=True)
     ours = best(5, command("reconcile", path, "--format", "json"))
     check(json.loads(ours.stdout), counts["copies"])
-    parse_s = min(float(run(python(SIMDJSON, path)).stdout) for _ in range(5))
+    parses = [tuple(map(float, run(python(SIMDJSON, path)).stdout.split())) for _ in range(5)]
+    parse_s, parse_cpu_s = (min(parse[which] for parse in parses) for which in (0, 1))
     limit = 150 * MB + 60 * counts["events"]
     rows = [
         Row("reconcile / pysimdjson parse, same file", f"{ours.wall_s / parse_s:.2f}", "≤ 1.0", ours.wall_s <= parse_s),
         Row(
-            "peak memory / (150 MB + 60 B an event)",
+            "the same in CPU time, workers included",
+            f"{ours.cpu_s / parse_cpu_s:.2f} ({ours.cpu_s:.2f} s / {parse_cpu_s:.2f} s)",
+            "",
+            met=None,
+        ),
+        Row(
+            "peak memory, workers included / (150 MB + 60 B an event)",
             f"{ours.peak_bytes / limit:.2f} ({ours.peak_bytes / MB:.0f} MB)",
             "≤ 1.0",
             ours.peak_bytes <= limit,
@@ -126,8 +167,13 @@ def large(folder: Path, hta_python: str | None) -> list[Row]:
     ]
     if hta_python is None:
         return [*rows, Row("HTA load / reconcile, same file", "", "≥ 60", met=None)]
-    ratio = float(run(python(HTA, path, interpreter=hta_python)).stdout.split()[-1]) / ours.wall_s
-    return [*rows, Row("HTA load / reconcile, same file", f"{ratio:.0f}", "≥ 60", ratio >= 60)]
+    *_, wall, cpu = run(python(HTA, path, interpreter=hta_python)).stdout.split()
+    ratio, cpu_ratio = float(wall) / ours.wall_s, float(cpu) / ours.cpu_s
+    return [
+        *rows,
+        Row("HTA load / reconcile, same file", f"{ratio:.0f}", "≥ 60", ratio >= 60),
+        Row("the same in CPU time, workers included", f"{cpu_ratio:.0f}", "", met=None),
+    ]
 
 
 def check(document: dict, copies: int) -> None:
@@ -158,13 +204,14 @@ def small(folder: Path) -> list[Row]:
     """Measure what a user waits for on a small trace and for help."""
     path = folder / "small.json"
     generate(path, "--bytes", str(2 * MB))
-    ours = best(15, command("reconcile", path)).wall_s
-    pandas = best(7, python("import pandas")).wall_s
-    shown = best(15, command("--help")).wall_s
-    typer = best(15, python("import typer")).wall_s
+    # Wall times this short are mostly noise where others use the machine; neither side waits for anything.
+    ours = best(15, command("reconcile", path)).cpu_s
+    pandas = best(10, python("import pandas")).cpu_s
+    shown = best(15, command("--help")).cpu_s
+    typer = best(15, python("import typer")).cpu_s
     return [
-        Row("reconcile of a 2 MB trace / import pandas", f"{ours / pandas:.2f}", "< 1.0", ours < pandas),
-        Row("--help / import typer", f"{shown / typer:.2f}", "≤ 2.0", shown <= 2 * typer),
+        Row("reconcile of a 2 MB trace / import pandas, CPU time", f"{ours / pandas:.2f}", "< 1.0", ours < pandas),
+        Row("--help / import typer, CPU time", f"{shown / typer:.2f}", "≤ 2.0", shown <= 2 * typer),
     ]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from traceaudit.model import intervals
 from traceaudit.model.deviceview import DeviceView
@@ -26,9 +27,17 @@ def chosen_ops(view: DeviceView, step: int | None) -> I64:
 
 
 def attribute(
-    view: DeviceView, groups: Sequence[KernelGroup], *, step: int | None = None, wall_ns: int | None = None
+    view: DeviceView,
+    groups: Sequence[KernelGroup],
+    *,
+    step: int | None = None,
+    used: Sequence[bool] | None = None,
+    wall_ns: int | None = None,
 ) -> DeviceKernels:
     """Make a row of each group of a device's ops.
+
+    Launches and op time are those of all chosen ops; what is said of a step is the mean of the own ops of the used
+    steps, since a trace also holds ops before, between and after them.
 
     Parameters
     ----------
@@ -38,6 +47,8 @@ def attribute(
         Its ops in groups, most op time first.
     step
         The step that the groups are of (index), None for all ops of the trace.
+    used
+        Whether each step counts; None takes all.
     wall_ns
         Wall of one step.
     """
@@ -45,21 +56,42 @@ def attribute(
     start, end = view.ops.start_ns[rows], view.ops.end_ns[rows]
     total = int((end - start).sum())
     busy = intervals.measure(intervals.union(start, end))
-    steps = 1 if step is not None else max(len(view.marks.start_ns), 1)
+    counted = _counted(view, step, used)
+    steps = int(counted.sum())
     info = view.info
     made = [_row(view, group, total, info) for group in groups]
     short = shortened([row.name for row in made])
-    shares = [_shared(row, busy, steps, wall_ns) for row in made]
+    own = _own(view, counted)
+    shares = [_shared(view, row, group.ops[own[group.ops]], busy, steps, wall_ns) for row, group in zip(made, groups, strict=True)]
     finished = tuple(_with(row, short[row.name], share) for row, share in zip(made, shares, strict=True))
-    return DeviceKernels(view.rank, view.device, view.name, total, busy, finished, steps=steps)
+    return DeviceKernels(view.rank, view.device, view.name, total, busy, finished, steps=steps or None)
 
 
-def _shared(row: KernelRow, busy: int, steps: int, wall_ns: int | None) -> dict[str, float | None]:
+def _counted(view: DeviceView, step: int | None, used: Sequence[bool] | None) -> npt.NDArray[np.bool_]:
+    """Return whether each step counts."""
+    count = len(view.windows.edge_ns) - 1
+    if step is not None:
+        return np.arange(count) == step
+    return np.ones(count, np.bool_) if used is None else np.array(used, np.bool_)
+
+
+def _own(view: DeviceView, counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return whether each op is a counted step's own."""
+    own = np.zeros(len(view.ops), np.bool_)
+    inside = np.flatnonzero(view.windows.step >= 0)
+    own[inside] = counted[view.windows.step[inside]]
+    return own
+
+
+def _shared(
+    view: DeviceView, row: KernelRow, own: I64, busy: int, steps: int, wall_ns: int | None
+) -> dict[str, float | None]:
+    time = int((view.ops.end_ns[own] - view.ops.start_ns[own]).sum())
     return {
-        "per_step_ns": row.op_time_ns / steps,
-        "launches_per_step": row.launches / steps,
+        "per_step_ns": time / steps if steps else None,
+        "launches_per_step": len(own) / steps if steps else None,
         "share_of_busy_frac": row.op_time_ns / busy if busy else None,
-        "share_of_wall_frac": row.op_time_ns / (steps * wall_ns) if wall_ns else None,
+        "share_of_wall_frac": time / (steps * wall_ns) if wall_ns and steps else None,
     }
 
 

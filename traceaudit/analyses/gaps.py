@@ -185,8 +185,11 @@ def _rows(view: DeviceView, pieces: Pieces, idle: I64, activity: ThreadActivity,
         return ()
     gaps, names = view.occupancy.gaps, np.append(view.ops.name, np.int32(-1)).astype(np.int64)
     before, after = names[gaps.before[pieces.gap[idle]]], names[gaps.after[pieces.gap[idle]]]
+    position = pieces.position[idle].astype(np.int64)
+    before[position == POSITIONS.index("leading")] = -1  # what ran before the window is another step's
+    after[position == POSITIONS.index("trailing")] = -1
     size = len(view.trace.names) + 1
-    key = (pieces.position[idle].astype(np.int64) * size + before + 1) * size + after + 1
+    key = (position * size + before + 1) * size + after + 1
     groups, group = np.unique(key, return_inverse=True)
     tally = _tallied(view, pieces, idle, group, activity, len(groups))
     where, owners = tally.where(view), _owners(pieces, idle, group, len(groups))
@@ -202,6 +205,7 @@ def _rows(view: DeviceView, pieces: Pieces, idle: I64, activity: ThreadActivity,
             per_step_ns=float(occurrences[i].sum()) / steps,
             median_ns=float(np.median(occurrences[i])),
             p90_ns=float(np.quantile(occurrences[i], 0.9)),
+            max_ns=int(occurrences[i].max()),
             host_ns=int(owners[i, 0]),
             latency_ns=int(owners[i, 1]),
             graph_ns=int(owners[i, 2]),
@@ -241,12 +245,13 @@ def _host_ledger(view: DeviceView, used: npt.NDArray[np.bool_], activity: Thread
     """Account for the launching thread over the host intervals of the used steps."""
     start, end = view.marks.start_ns[used], view.marks.end_ns[used]
     thread = activity.main_thread
+    edge = view.windows.edge_ns
+    idle = intervals.subtract(intervals.union(edge[:-1][used], edge[1:][used]), view.occupancy.busy)
     total, exposed = np.zeros(len(Activity), np.int64), np.zeros(len(Activity), np.int64)
     for found in activity.chunks(np.full(len(start), thread, np.int64), start, end):
         length = found.end_ns - found.start_ns
         np.add.at(total, found.activity, length)
-        covered = intervals.covered(view.occupancy.busy, found.start_ns, found.end_ns)
-        np.add.at(exposed, found.activity, length - covered)
+        np.add.at(exposed, found.activity, intervals.covered(idle, found.start_ns, found.end_ns))
     shares = {one.value: HostShare(int(total[one.number]), int(exposed[one.number])) for one in Activity}
     name = view.trace.names[view.trace.threads.tid[thread]] if thread >= 0 else "none"
     return HostLedger(name, int((end - start).sum()), shares)

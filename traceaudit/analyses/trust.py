@@ -8,7 +8,7 @@ from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.findings import CODES, Finding, Severity
 from traceaudit.model.markers import PROFILER_STEP
 from traceaudit.model.occupancy import Owner
-from traceaudit.model.results import DeviceAudit, StepItem, StepKind, StepSource
+from traceaudit.model.results import DeviceAudit, StepItem, StepKind, StepMean, StepSource
 from traceaudit.model.windows import EARLIER, NONE
 from traceaudit.model.wording import counted, milliseconds
 
@@ -64,7 +64,7 @@ def wall_findings(audit: DeviceAudit) -> tuple[Finding, ...]:
     severity = Severity.WARNING if step.dilation > DILATION_WARNING else Severity.INFO
     message = (
         f"the profiled step takes {milliseconds(step.window_ns)}, the wall says {milliseconds(step.wall_ns)}: "
-        f"{step.dilation:.2f} times as long; idle time is mostly the profiler's own doing"
+        f"{step.dilation:.2f} times as long; {_added_share(step)} of the idle time is the profiler's own doing"
         if severity is Severity.WARNING
         else f"the profiled step is {100 * (step.dilation - 1):.1f} % longer than the wall's"
     )
@@ -74,6 +74,12 @@ def wall_findings(audit: DeviceAudit) -> tuple[Finding, ...]:
     )
     impact = round(step.window_ns - step.wall_ns)
     return (Finding("profiler_dilation", severity, message, hint, impact_ns=impact, rank=rank, device=device),)
+
+
+def _added_share(step: StepMean) -> str:
+    """Return how much of the profiled idle time is the difference to the wall, as a share."""
+    added = step.window_ns - (step.wall_ns or 0)
+    return f"{100 * min(added / step.idle_ns, 1):.0f} %" if step.idle_ns else "none"
 
 
 def doubted(findings: tuple[Finding, ...], rank: int, device: int) -> frozenset[str]:
@@ -98,6 +104,8 @@ def _pending(view: DeviceView) -> Finding | None:
     lost = np.isin(gaps.after, pending.op)
     impact = int((gaps.end_ns - gaps.start_ns)[lost & (gaps.before >= 0)].sum())
     at_stake = impact > AT_STAKE_FRAC * view.totals.span_ns
+    edge = view.windows.edge_ns
+    inside = bool((lost & (gaps.end_ns > edge[0]) & (gaps.start_ns < edge[-1])).any())
     worst = np.argsort(-pending.wait_ns, kind="stable")[:3]
     hint = "rows were cut away: record again with a longer capture or fewer activities, and do not trust the idle time"
     return Finding(
@@ -105,7 +113,8 @@ def _pending(view: DeviceView) -> Finding | None:
         Severity.ERROR if spanned.any() or at_stake else Severity.WARNING,
         f"{counted(len(pending.op), 'op')} queued up to {milliseconds(float(pending.wait_ns.max()))} before starting "
         "on a device that shows no op meanwhile"
-        + (", while a blocking call waits for the device" if spanned.any() else ""),
+        + (", while a blocking call waits for the device" if spanned.any() else "")
+        + ("" if inside else "; this lies outside the windows of the steps"),
         hint,
         count=len(pending.op),
         impact_ns=impact,

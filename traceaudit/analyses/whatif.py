@@ -30,6 +30,9 @@ GRAPH_NODE_NS = 500
 BOUND_FRAC = 0.9
 """A side that alone takes this share of the step bounds it."""
 
+BUSY_TOLERANCE = 1.02
+"""Busy time may exceed the wall by the noise between two runs, not by more."""
+
 DIFFERS_FRAC = 0.02
 """Prediction and naive bound differ when they are further apart than this share of the baseline."""
 
@@ -71,7 +74,7 @@ def predict(
             hint="record with ProfilerActivity.CPU and ProfilerActivity.CUDA, some steps long",
         )
     change = _change(plan, options)
-    wall = audit.step.wall_ns
+    wall = None if _not_the_same_run(audit) else audit.step.wall_ns
     models = _models(plan, wall, of_host=options.graph_replay or change.on_host)
     steps = [_predicted(plan, model, change, options) for model in models]
     baseline = float(wall) if wall is not None else _time(plan, models[0].costs) + models[0].rest_ns
@@ -94,6 +97,12 @@ def predict(
         kernels=_gains(plan, models[0], ranked),
         steps=plan.steps,
     )
+
+
+def _not_the_same_run(audit: DeviceAudit) -> bool:
+    """Tell whether the wall is shorter than busy, beyond the noise between two runs: it says nothing about this one."""
+    wall = audit.step.wall_ns
+    return wall is not None and audit.step.busy_ns > BUSY_TOLERANCE * wall
 
 
 def _models(plan: Plan, wall_ns: int | None, *, of_host: bool) -> list[HostModel]:
@@ -266,7 +275,11 @@ def _reasons(
 ) -> tuple[str, ...]:
     """Say what was assumed, and why prediction and naive bound differ."""
     reasons = []
-    if audit.step.wall_ns is None:
+    if _not_the_same_run(audit):
+        reasons.append(
+            "the wall is shorter than busy, so it is of another run: the profiled step is the baseline instead"
+        )
+    elif audit.step.wall_ns is None:
         reasons.append(
             "no wall given: the profiled step is the baseline, and the host is as slow as the profiler made it"
         )

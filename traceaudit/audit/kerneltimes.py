@@ -64,7 +64,7 @@ def device_kernels(
     sourced = sources_of(view, options, other)
     frames = enclosing_rows(view.trace, view.ops, HostCategory.PYTHON)
     groups = kernel_groups(view, chosen_ops(view, step), options.group_by, sourced.around, frames)
-    rows = attribute(view, groups, step=step, wall_ns=audit.step.wall_ns)
+    rows = attribute(view, groups, step=step, used=[item.used for item in audit.steps.items], wall_ns=audit.step.wall_ns)
     peaks, ceilings = peaks_of(view, options.peaks)
     rated, findings = rate_kernels(view, rows, groups, sourced.work, peaks, ceilings)
     finished = replace(rated, notes=sourced.notes)

@@ -74,7 +74,9 @@ def views_of(traces: Sequence[Trace], options: ReconcileOptions, path: str) -> l
     present = sorted({(int(r), int(d)) for t in traces for r, d in zip(t.ops.rank, t.ops.device, strict=True)})
     if present:
         listed = ", ".join(f"rank {rank} device {device}" for rank, device in present[:8])
-        raise UsageError("no device matches --rank and --device", where=path, hint=f"the trace holds {listed}")
+        rank, device = options.selection.rank, options.selection.device
+        flags = " and ".join(flag for flag, value in (("--rank", rank), ("--device", device)) if value is not None)
+        raise UsageError(f"no device matches {flags or 'the selection'}", where=path, hint=f"the trace holds {listed}")
     raise TraceFormatError(
         "no device op in the trace",
         where=path,

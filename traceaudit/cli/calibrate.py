@@ -1,5 +1,6 @@
 """``traceaudit calibrate``: what this machine's GPU really reaches."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -18,24 +19,49 @@ Save = Annotated[
 ]
 
 
+
+class CalibrationFormat(StrEnum):
+    """How a calibration is written."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+CalibrationFormatOption = Annotated[
+    CalibrationFormat | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        show_default=False,
+        help="table or json; by default what the ending of FILE says, else table.",
+    ),
+]
+
+
 def calibrate(
     *,
     device: DeviceNumber = 0,
     repeats: Repeats = 15,
     save: Save = None,
-    format_: opt.FormatOption = None,
+    format_: CalibrationFormatOption = None,
     output: opt.OutputFile = None,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,  # noqa: ARG001  (the error boundary looks for it)
 ) -> None:
     """Measure read, copy and triad bandwidth and matrix rates of a GPU; needs torch."""
+    from traceaudit.cli.inputs import refuse_same_output
     from traceaudit.cli.output import Output, deliver, write_file
     from traceaudit.errors import UsageError
     from traceaudit.interop.calibrate import calibrate as measure
     from traceaudit.report.calibration import machine_toml
 
     if repeats < 1 or device < 0:
-        raise UsageError("--repeats must be at least 1, and --device 0 or more")
+        raise UsageError(
+            "--repeats must be at least 1, and --device 0 or more",
+            hint=f"found --repeats {repeats} and --device {device}",
+        )
+    refuse_same_output(output, save)
     out = Output.of("calibrate", format_, output, strict=False, quiet=quiet)
     result = measure(device, repeats=repeats)
     if save is not None:

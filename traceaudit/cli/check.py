@@ -83,6 +83,7 @@ def check(
 
     options = reconcile_options(steps=StepFlags(step_annotation, steps), selection=SelectionFlags(rank, device))
     base, head = _sides(paths, baseline, alone=init or save_baseline is not None)
+    _protect(base, head, budget, baseline, save_baseline=save_baseline, init=init, output=output)
     if init:
         _write_budget(budget or DEFAULT_BUDGET, _one_side(head, baseline, options), force=force, quiet=quiet)
         return
@@ -125,6 +126,32 @@ def _sides(paths: list[str] | None, baseline: str | None, *, alone: bool) -> tup
             "check needs two sides", hint="write traceaudit check BASE HEAD, or check HEAD --baseline NAME"
         )
     return base, head
+
+
+def _protect(
+    base: tuple[str, ...],
+    head: tuple[str, ...],
+    budget: str | None,
+    baseline: str | None,
+    *,
+    save_baseline: str | None,
+    init: bool,
+    output: str | None,
+) -> None:
+    """Refuse to overwrite what is read; only a baseline may take the place of the one before it."""
+    from traceaudit.audit.comparison import baseline_path
+    from traceaudit.cli.inputs import Inputs, refuse_same_output
+
+    traces = (*base, *head)
+    record = None if baseline is None else baseline_path(baseline)
+    if init:
+        Inputs(traces=traces, files=(record,)).refuse(budget or DEFAULT_BUDGET, "--budget")
+        return
+    Inputs(traces=traces, files=(budget, record)).refuse(output)
+    if save_baseline is not None:
+        stored = baseline_path(save_baseline)
+        Inputs(traces=traces, files=(budget,)).refuse(stored, "--save-baseline")
+        refuse_same_output(output, stored)
 
 
 def _one_side(head: tuple[str, ...], baseline: str | None, options: "ReconcileOptions") -> "SideTraces":

@@ -4,16 +4,23 @@ Typer builds a pydantic adapter for each parameter of the command that runs, whi
 trace: 80 ms of 450 ms, measured with typer 0.29. Text, whole numbers and choices need none of it.
 """
 
+import difflib
+from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from traceaudit.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Command", "Group"]
+__all__ = ["Command", "Group", "usage_error"]
+
+NEAR = 0.75
+"""How alike a word and its correction are at least; Typer's 0.6 takes --no-such for --machine."""
 
 
 class Command(TyperCommand):
@@ -28,6 +35,47 @@ class Group(TyperGroup):
 
     def get_params(self, ctx: Any) -> Any:  # noqa: ANN401, D102
         return _lightened(super().get_params(ctx))
+
+
+def usage_error(exc: Exception, command: str | None, commands: Sequence[str]) -> UsageError | None:
+    """Turn a complaint of Typer about the command line into one of ours, None if it is something else.
+
+    Told by what they can do and not by their types, which Typer took from click and in later versions from itself.
+    """
+    told = getattr(exc, "format_message", None)
+    if told is None or type(exc).__name__ == "NoArgsIsHelpError":
+        return None
+    ctx = getattr(exc, "ctx", None)
+    name = getattr(exc, "option_name", None)
+    bad = _first_word(ctx) if command is None else None
+    if type(exc).__name__ == "NoSuchOption":
+        known = [one for param in ctx.command.get_params(ctx) for one in param.opts] if ctx is not None else []
+        return UsageError(f"no such option: {name}", hint=_near(str(name), known) or _help(command))
+    if bad is not None and "command" in str(told()).lower():
+        return UsageError(f"no such command: {bad!r}", hint=_near(bad, commands) or f"take one of {', '.join(commands)}")
+    if type(exc).__name__ == "BadParameter" and getattr(exc, "param", None) is not None:
+        message, _, hint = str(getattr(exc, "message", "")).partition("\n")
+        flag = max(exc.param.opts, key=len)  # type: ignore[attr-defined]
+        return UsageError(f"{flag}: {_lower(message)}", hint=hint or _help(command))
+    return UsageError(_lower(str(told())), hint=_help(command))
+
+
+def _first_word(ctx: Any) -> str | None:  # noqa: ANN401  (a context of Typer or of click)
+    words = [*getattr(ctx, "_protected_args", ()), *getattr(ctx, "args", ())]
+    return str(words[0]) if words else None
+
+
+def _near(word: str, known: Sequence[str]) -> str | None:
+    near = difflib.get_close_matches(word.replace("_", "-"), known, n=1, cutoff=NEAR)
+    return f"did you mean {near[0]}?" if near else None
+
+
+def _help(command: str | None) -> str:
+    return f"traceaudit {command} --help shows the usage" if command else "traceaudit --help lists the commands"
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:].rstrip(".")
 
 
 def _lightened(params: Any) -> Any:  # noqa: ANN401
@@ -85,4 +133,4 @@ def _choice(choices: type[Enum], value: object) -> Enum:
         return choices(value)
     except ValueError:
         known = ", ".join(str(choice.value) for choice in choices)
-        raise ValueError(f"{value!r} is not one of {known}.") from None
+        raise ValueError(f"{value!r} is no choice\ntake one of {known}") from None

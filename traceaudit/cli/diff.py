@@ -29,6 +29,7 @@ def diff(
 ) -> None:
     """Compare two sides kernel by kernel, with the noise of each difference; check is what fails on it."""
     from traceaudit.audit.comparison import allowed, compare, read_side, sides_of
+    from traceaudit.cli.inputs import Inputs
     from traceaudit.config import SelectionFlags, StepFlags, reconcile_options
     from traceaudit.errors import ExitCode, UsageError
     from traceaudit.model.budget import Budget
@@ -36,6 +37,7 @@ def diff(
     base, head = sides_of(paths)
     if not base:
         raise UsageError("diff needs two sides", hint="write traceaudit diff BASE HEAD")
+    Inputs(traces=(*base, *head)).refuse(output)
     options = reconcile_options(steps=StepFlags(step_annotation, steps), selection=SelectionFlags(rank, device))
     budget = Budget(allow=allowed(allow or ()))
 

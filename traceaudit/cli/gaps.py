@@ -23,10 +23,12 @@ def gaps(
 ) -> None:
     """Why did the device wait? Gaps by cause, what bounds the steps, and the critical path."""
     from traceaudit import audit
+    from traceaudit.cli.inputs import Inputs
     from traceaudit.cli.output import Output, deliver
     from traceaudit.config import SelectionFlags, StepFlags, WallFlags, reconcile_options
 
     out = Output.of("gaps", format_, output, strict=strict, quiet=quiet)
+    Inputs(traces=(path,)).refuse(output)
     options = reconcile_options(
         wall=WallFlags(wall_ms=wall_ms),
         steps=StepFlags(step_annotation, steps),

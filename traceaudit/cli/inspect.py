@@ -13,7 +13,7 @@ def inspect(
     rank: opt.Rank = None,
     device: opt.Device = None,
     step: opt.Step = None,
-    format_: opt.FormatOption = None,
+    format_: opt.TextFormatOption = None,
     output: opt.OutputFile = None,
     strict: opt.Strict = False,
     quiet: opt.Quiet = False,
@@ -24,10 +24,12 @@ def inspect(
     The first thing to run on an unknown file.
     """
     from traceaudit import audit
+    from traceaudit.cli.inputs import Inputs
     from traceaudit.cli.output import Output, deliver
     from traceaudit.config import SelectionFlags, StepFlags, reconcile_options
 
     out = Output.of("inspect", format_, output, strict=strict, quiet=quiet)
+    Inputs(traces=(path,)).refuse(output)
     options = reconcile_options(
         steps=StepFlags(step_annotation, steps),
         selection=SelectionFlags(rank, device, step),

@@ -113,11 +113,13 @@ def kernels(
 ) -> None:
     """List the kernels and copies, most op time first, with achieved bandwidth."""
     from traceaudit import audit
+    from traceaudit.cli.inputs import Inputs
     from traceaudit.cli.output import Output, deliver
     from traceaudit.config import SelectionFlags, StepFlags, WallFlags, reconcile_options
     from traceaudit.config.kernels import KernelFlags, kernel_options
 
     out = Output.of("kernels", format_, output, strict=strict, quiet=quiet, full_names=full_names)
+    Inputs(traces=(path, shapes_from), files=(spec, machine), models=(model,)).refuse(output)
     base = reconcile_options(
         wall=WallFlags(wall_ms=wall_ms),
         steps=StepFlags(step_annotation, steps),

@@ -1,5 +1,6 @@
 """The entry point: finds the command, and is the one place where errors become messages and exit codes."""
 
+import errno
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -8,12 +9,14 @@ from typing import Annotated
 import typer
 
 from traceaudit import __version__
-from traceaudit.cli.command import Command, Group
+from traceaudit.cli.command import Command, Group, usage_error
 from traceaudit.errors import ExitCode, TraceAuditError
 
 __all__ = ["COMMANDS", "application", "main"]
 
 COMMANDS = ("reconcile", "kernels", "gaps", "whatif", "diff", "check", "inspect", "roofline", "serverlog", "calibrate")
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""Errors of writing alone."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,7 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = list(sys.argv[1:] if argv is None else argv)
     try:
-        typer.main.get_command(application(args))(args=args, prog_name="traceaudit")
+        code = typer.main.get_command(application(args))(args=args, prog_name="traceaudit", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except SystemExit as exc:
         return exc.code if isinstance(exc.code, int) else int(exc.code is not None)
     except KeyboardInterrupt:
@@ -33,9 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain(exc, debug="--debug" in args)
         return int(exc.exit_code)
     except Exception as exc:  # noqa: BLE001  (the boundary: no traceback reaches a user)
-        _confess(exc, debug="--debug" in args)
-        return int(ExitCode.INTERNAL)
-    return int(ExitCode.OK)
+        return _other(exc, args)
+    return code if isinstance(code, int) else int(ExitCode.OK)
 
 
 def application(args: Sequence[str] = ()) -> typer.Typer:
@@ -51,8 +55,8 @@ def application(args: Sequence[str] = ()) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_global_options)
-    first = next((arg for arg in args if not arg.startswith("-")), None)
-    for name in (first,) if first in COMMANDS else COMMANDS:
+    wanted = _command_of(args)
+    for name in COMMANDS if wanted is None else (wanted,):
         module = import_module(f"traceaudit.cli.{name}")
         app.command(name=name, cls=Command)(getattr(module, name))
     return app
@@ -71,6 +75,29 @@ def _global_options(
     ] = False,
 ) -> None:
     """Keep the sub-commands below a group, and hold the options of the group."""
+
+
+def _other(exc: Exception, args: Sequence[str]) -> int:
+    """Tell Typer's own complaints, a standard output that takes nothing more, and bugs apart."""
+    error = usage_error(exc, _command_of(args), COMMANDS)
+    if error is None and isinstance(exc, OSError) and exc.filename is None and exc.errno in NO_ROOM:
+        from traceaudit.cli.output import silence_stdout
+
+        silence_stdout()
+        error = TraceAuditError(f"cannot write to standard output: {exc.strerror}", hint="see where it goes")
+    if error is not None:
+        _complain(error, debug="--debug" in args)
+        return int(error.exit_code)
+    if type(exc).__name__ == "NoArgsIsHelpError":  # by its name: some versions of Typer bring their own
+        sys.stderr.write(f"{exc}\n")
+        return int(ExitCode.USAGE)
+    _confess(exc, debug="--debug" in args)
+    return int(ExitCode.INTERNAL)
+
+
+def _command_of(args: Sequence[str]) -> str | None:
+    first = next((arg for arg in args if not arg.startswith("-")), None)
+    return first if first in COMMANDS else None
 
 
 def _complain(exc: TraceAuditError, *, debug: bool) -> None:

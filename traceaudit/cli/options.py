@@ -21,6 +21,8 @@ __all__ = [
     "StepAnnotation",
     "Steps",
     "Strict",
+    "TextFormat",
+    "TextFormatOption",
     "TokensPerSecond",
     "TracePath",
     "WallMs",
@@ -36,6 +38,14 @@ class Format(StrEnum):
     JSON = "json"
     MARKDOWN = "markdown"
     CSV = "csv"
+
+
+class TextFormat(StrEnum):
+    """How a report is written that has no single table."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
 
 
 TracePath = Annotated[
@@ -54,6 +64,16 @@ FormatOption = Annotated[
         metavar="FORMAT",
         show_default=False,
         help="table, json, markdown or csv; by default what the ending of FILE says, else table.",
+    ),
+]
+TextFormatOption = Annotated[
+    TextFormat | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        show_default=False,
+        help="table, json or markdown; by default what the ending of FILE says, else table.",
     ),
 ]
 OutputFile = Annotated[

@@ -4,7 +4,9 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Self, TextIO
 
@@ -16,7 +18,7 @@ from traceaudit.errors import ExitCode, TraceAuditError, UsageError
 from traceaudit.model.findings import Verdict
 from traceaudit.report import Page, Result, formats_of, plain, render
 
-__all__ = ["Output", "deliver", "page_of", "write_file", "write_stderr"]
+__all__ = ["Output", "deliver", "page_of", "silence_stdout", "write_file", "write_stderr"]
 
 STDOUT = "-"
 ENDINGS = {".json": Format.JSON, ".md": Format.MARKDOWN, ".markdown": Format.MARKDOWN, ".csv": Format.CSV}
@@ -40,7 +42,7 @@ class Output:
     def of(
         cls,
         command: str,
-        format_: Format | None,
+        format_: StrEnum | None,
         path: str | None,
         *,
         strict: bool,
@@ -54,12 +56,13 @@ class Output:
         UsageError
             If the command has no report of that format.
         """
-        if format_ is None:
-            format_ = Format.TABLE if path is None else ENDINGS.get(Path(path).suffix.lower(), Format.TABLE)
+        chosen = Format.TABLE if path is None else ENDINGS.get(Path(path).suffix.lower(), Format.TABLE)
+        if format_ is not None:
+            chosen = Format(format_.value)
         known = formats_of(command)
-        if format_ not in known:
-            raise UsageError(f"{command} has no {format_} report", hint=f"take one of {', '.join(known)}")
-        return cls(command, format_, None if path == STDOUT else path, strict, quiet, full_names)
+        if chosen not in known:
+            raise UsageError(f"{command} has no {chosen} report", hint=f"take one of {', '.join(known)}")
+        return cls(command, chosen, None if path == STDOUT else path, strict, quiet, full_names)
 
 
 def deliver(analyse: Callable[[Report | None], Result], output: Output) -> None:
@@ -143,8 +146,21 @@ def _write_stdout(text: str) -> None:
     try:
         _put(sys.stdout, text)
     except BrokenPipeError:
-        # The reader has seen enough. Python flushes stdout once more at exit, which must not fail either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has seen enough.
+        silence_stdout()
+    except OSError as exc:
+        silence_stdout()
+        raise TraceAuditError(
+            f"cannot write the report: {exc.strerror or exc}", hint="see where standard output goes, or take -o FILE"
+        ) from exc
+
+
+def silence_stdout() -> None:
+    """Send to nowhere what is left of stdout, so that its last flush cannot fail."""
+    with suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
 def _put(stream: TextIO, text: str) -> None:

@@ -62,6 +62,7 @@ def reconcile(
     model, one page: whether to believe the trace, where the step went, the floor, the batch, the kernels, what to fix.
     """
     from traceaudit import audit
+    from traceaudit.cli.inputs import Inputs
     from traceaudit.cli.output import Output, deliver
     from traceaudit.config import SelectionFlags, StepFlags, WallFlags, reconcile_options
     from traceaudit.config.workload import RooflineFlags
@@ -77,6 +78,8 @@ def reconcile(
     )
     found, chosen = StepFlags(step_annotation, steps), SelectionFlags(rank, device, step)
     out = Output.of("reconcile", format_, output, strict=strict, quiet=quiet)
+    logs = tuple(server_log or ())
+    Inputs(traces=(path,), logs=logs, files=(bench_result,), models=(model, checkpoint)).refuse(output)
     floor = RooflineFlags(
         model=model,
         gpu=gpu,
@@ -91,7 +94,7 @@ def reconcile(
         draft_tokens=draft_tokens,
         checkpoint=checkpoint,
     )
-    if server_log or floor != RooflineFlags():
+    if logs or floor != RooflineFlags():
         from traceaudit.config.onepage import onepage_request
 
         request = onepage_request(
@@ -99,7 +102,7 @@ def reconcile(
             steps=found,
             selection=chosen,
             scheduler=scheduler,
-            server_logs=tuple(server_log or ()),
+            server_logs=logs,
             floor=floor,
         )
         deliver(lambda progress: audit.onepage(path, request, progress=progress), replace(out, command="onepage"))

@@ -26,6 +26,15 @@ Trace = Annotated[
         help="Trace of the step: the way from the floor to it, term by term. It may also name device and batch.",
     ),
 ]
+Rate = Annotated[
+    str | None,
+    typer.Option(
+        "--tokens-per-second",
+        metavar="R",
+        show_default=False,
+        help="Output tokens per second of all engines; --concurrency only if the client offered another number.",
+    ),
+]
 Params = Annotated[
     str | None,
     typer.Option(
@@ -56,25 +65,27 @@ def roofline(
     peak_gbps: PeakGbps = None,
     peak_tflops: PeakTflops = None,
     wall_ms: opt.WallMs = None,
-    tokens_per_second: opt.TokensPerSecond = None,
+    tokens_per_second: Rate = None,
     concurrency: opt.Concurrency = None,
     accept_length: opt.AcceptLength = None,
     trace: Trace = None,
     rank: opt.Rank = None,
     device: opt.Device = None,
-    format_: opt.FormatOption = None,
+    format_: opt.TextFormatOption = None,
     output: opt.OutputFile = None,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,  # noqa: ARG001  (the error boundary looks for it)
 ) -> None:
     """Give the least time for a decode step, from the model's configuration, the batch and the GPU."""
     from traceaudit import audit
+    from traceaudit.cli.inputs import Inputs
     from traceaudit.cli.output import Output, deliver
     from traceaudit.config.floor import roofline_request
     from traceaudit.config.workload import RooflineFlags
     from traceaudit.errors import UsageError
 
     out = Output.of("roofline", format_, output, strict=False, quiet=quiet)
+    Inputs(traces=(trace,), models=(model, checkpoint)).refuse(output)
     flags = RooflineFlags(
         model=model,
         gpu=gpu,

@@ -39,7 +39,7 @@ def serverlog(
     *,
     expect_batch: ExpectBatch = None,
     load: Load = None,
-    format_: opt.FormatOption = None,
+    format_: opt.TextFormatOption = None,
     output: opt.OutputFile = None,
     strict: Strict = False,
     quiet: opt.Quiet = False,
@@ -47,11 +47,13 @@ def serverlog(
 ) -> None:
     """Did the server run what you think it ran? Batch, step time, and what holds the batch down."""
     from traceaudit import audit
+    from traceaudit.cli.inputs import Inputs
     from traceaudit.cli.output import Output, deliver, write_stderr
     from traceaudit.errors import ExitCode
     from traceaudit.model.serverlines import ServerLogOptions
 
     out = Output.of("serverlog", format_, output, strict=False, quiet=quiet)
+    Inputs(logs=tuple(log)).refuse(output)
     options = ServerLogOptions(expected=expect_batch, load=load)
     results: list[ServerReport] = []
 

@@ -39,7 +39,7 @@ def whatif(
     step_annotation: opt.StepAnnotation = None,
     rank: opt.Rank = None,
     device: opt.Device = None,
-    format_: opt.FormatOption = None,
+    format_: opt.TextFormatOption = None,
     output: opt.OutputFile = None,
     strict: opt.Strict = False,
     quiet: opt.Quiet = False,
@@ -47,10 +47,12 @@ def whatif(
 ) -> None:
     """What would a change buy? The re-timed step with its range, and the naive bound beside it."""
     from traceaudit import audit
+    from traceaudit.cli.inputs import Inputs
     from traceaudit.cli.output import Output, deliver
     from traceaudit.config import SelectionFlags, StepFlags, WallFlags, reconcile_options, whatif_options
 
     out = Output.of("whatif", format_, output, strict=strict, quiet=quiet)
+    Inputs(traces=(path,), files=(bench_result,)).refuse(output)
     base = reconcile_options(
         wall=WallFlags(
             wall_ms=wall_ms,

@@ -9,10 +9,16 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
+from traceaudit.config.files import existing
 from traceaudit.errors import UsageError
 from traceaudit.model.options import ReconcileOptions, Selection, Speedup, StepOptions, WhatIfOptions
 from traceaudit.model.results import Wall
 from traceaudit.units import NS_PER_MS, NS_PER_S
+
+MOST = 10**9
+"""Of steps, requests, ranks and milliseconds a step (11.6 days): larger numbers are slips of the keyboard."""
+
+SMALLEST_FACTOR = 1e-6
 
 __all__ = ["SelectionFlags", "StepFlags", "WallFlags", "reconcile_options", "wall_of", "whatif_options"]
 
@@ -117,6 +123,11 @@ def _speedup(text: str) -> Speedup:
         value = 0.0
     if not value > 0:
         raise UsageError(f"--speedup {text!r} has no positive factor: {factor!r}", hint=hint)
+    if value < SMALLEST_FACTOR:
+        raise UsageError(
+            f"--speedup {text!r}: the factor is below {SMALLEST_FACTOR:g}",
+            hint="from 1e-6 (a million times slower) to inf; 2 halves the time",
+        )
     compiled = _pattern("--speedup", pattern)
     assert compiled is not None  # noqa: S101  (the pattern is not empty)
     return Speedup(text, compiled, value)
@@ -203,13 +214,16 @@ def _wall_of_file(path: str, concurrency: int | None) -> Wall:
     from traceaudit.ingest.benchmark import read_benchmark, step_wall
 
     running = None if concurrency is None else _count("--concurrency", concurrency)
-    return step_wall(read_benchmark(path), running=running)
+    wall = step_wall(read_benchmark(existing("--bench-result", path)), running=running)
+    return _wall(Fraction(wall.step_ns), wall.source)
 
 
 def _wall(value: Fraction, source: str) -> Wall:
     step_ns = round(value)
     if step_ns < 1:
         raise UsageError(f"a step of less than a nanosecond: {source}", hint="check the unit: milliseconds a step")
+    if step_ns > MOST * NS_PER_MS:
+        raise UsageError(f"a step of more than {MOST:.0e} ms: {source}", hint="check the unit: milliseconds a step")
     return Wall(step_ns, source)
 
 
@@ -219,7 +233,7 @@ def _positive(flag: str, text: str) -> Fraction:
     except InvalidOperation:
         raise UsageError(f"{flag} is not a number: {text!r}", hint="write it as 3.3 or 1e3, without a unit") from None
     if not number.is_finite() or number <= 0:
-        raise UsageError(f"{flag} must be positive and finite, found {text!r}")
+        raise UsageError(f"{flag} must be positive and finite, found {text!r}", hint="write it as 3.3 or 1e3")
     if not -30 <= number.adjusted() <= 30:  # noqa: PLR2004  (a Fraction of 1e999999 would fill the memory)
         raise UsageError(f"{flag} is no time or rate of any step: {text!r}", hint="check the unit and the exponent")
     return Fraction(number)
@@ -227,7 +241,9 @@ def _positive(flag: str, text: str) -> Fraction:
 
 def _count(flag: str, value: int) -> int:
     if value < 1:
-        raise UsageError(f"{flag} must be at least 1, found {value}")
+        raise UsageError(f"{flag} must be at least 1, found {value}", hint="give a whole number above 0")
+    if value > MOST:
+        raise UsageError(f"{flag} must be at most {MOST}, found {value}", hint="check the number")
     return value
 
 
@@ -251,6 +267,8 @@ def _selection(flags: SelectionFlags) -> Selection:
     for flag, value in (("--rank", flags.rank), ("--device", flags.device), ("--step", flags.step)):
         if value is not None and value < 0:
             raise UsageError(f"{flag} must be 0 or more, found {value}", hint="they count from 0")
+        if value is not None and value > MOST:
+            raise UsageError(f"{flag} must be at most {MOST}, found {value}", hint="they count from 0")
     return Selection(rank=flags.rank, device=flags.device, step=flags.step)
 
 
@@ -258,7 +276,7 @@ def _pattern(flag: str, text: str | None) -> re.Pattern[str] | None:
     if text is None:
         return None
     if not text:
-        raise UsageError(f"{flag} is empty and would match every name")
+        raise UsageError(f"{flag} is empty and would match every name", hint=f"write {flag} REGEX")
     try:
         return re.compile(text)
     except re.error as exc:

@@ -45,6 +45,7 @@ def roofline_request(flags: RooflineFlags, *, peaks: Peaks | None = None) -> Roo
     UnknownHardwareError
         If the device has no known peaks and none are given.
     """
+    _counts(flags)
     model, sketch = _subject(flags)
     if flags.batch is None and sketch is None and "," not in (flags.context or ""):
         raise UsageError("no --batch", hint="--batch B counts the requests that run in a step, by the server's log")
@@ -68,6 +69,12 @@ def roofline_request(flags: RooflineFlags, *, peaks: Peaks | None = None) -> Roo
     )
 
 
+def _counts(flags: RooflineFlags) -> None:
+    for flag, value in (("--tp", flags.tp), ("--ep", flags.ep), ("--dp", flags.dp), ("--pp", flags.pp)):
+        if value < 1:
+            raise UsageError(f"{flag} must be at least 1, found {value}", hint="it counts GPUs; 1 leaves it out")
+
+
 def _peaks(flags: RooflineFlags) -> Peaks:
     return Peaks.of(
         None if flags.gpu is None else lookup(flags.gpu),
@@ -83,7 +90,7 @@ def _subject(flags: RooflineFlags) -> tuple[str | None, Napkin | None]:
             raise UsageError("no model", hint="--model config.json, a packaged model's name, or --params N --bits B")
         return model, None
     if flags.model or flags.checkpoint:
-        raise UsageError("--params and --bits are the form without --model and --checkpoint")
+        raise UsageError("--params and --bits are the form without --model and --checkpoint", hint="give one of the two forms")
     if flags.params is None or flags.bits is None:
         raise UsageError("--params and --bits go together", hint="--params 13e9 --bits 4")
     for flag, value in (
@@ -92,7 +99,7 @@ def _subject(flags: RooflineFlags) -> tuple[str | None, Napkin | None]:
         ("--ep", flags.ep - 1),
     ):
         if value:
-            raise UsageError(f"{flag} needs --model: the napkin form has no parts")
+            raise UsageError(f"{flag} needs --model: the napkin form has no parts", hint="--model config.json, or a packaged model's name")
     return None, Napkin(positive_amount("--params", flags.params), positive_amount("--bits", flags.bits))
 
 
@@ -124,7 +131,7 @@ def _rate_reading(flags: RooflineFlags, count: int, running: int) -> Reading:
         )
     )
     if wall is None:
-        raise UsageError("--tokens-per-second states no step time")
+        raise UsageError("--tokens-per-second states no step time", hint="add --concurrency N")
     what = "" if count == running else ", if the offered concurrency ran"
     return Reading(wall.step_ns, wall.source + what)
 
@@ -135,5 +142,5 @@ def _optional(flag: str, text: str | None) -> float | None:
 
 def _not_negative(flag: str, value: int) -> int:
     if value < 0:
-        raise UsageError(f"{flag} must be 0 or more, found {value}")
+        raise UsageError(f"{flag} must be 0 or more, found {value}", hint="give a whole number from 0")
     return value

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from traceaudit.config.files import existing
 from traceaudit.config.running import cached_tokens, kv_dtype, positive_amount
 from traceaudit.errors import UsageError
 from traceaudit.ingest.machinefile import read_machine
@@ -72,7 +73,7 @@ def kernel_options(flags: KernelFlags, base: ReconcileOptions) -> KernelOptions:
         base=base,
         group_by=GroupBy(flags.group_by),
         peaks=_peaks(flags),
-        specs=() if flags.spec is None else read_spec(flags.spec),
+        specs=() if flags.spec is None else read_spec(existing("--spec", flags.spec)),
         run=_run(flags, contexts, config),
         model=model,
         workload=workload,
@@ -105,5 +106,5 @@ def _peaks(flags: KernelFlags) -> PeakOptions:
     return PeakOptions(
         gbps=None if flags.peak_gbps is None else positive_amount("--peak-gbps", flags.peak_gbps),
         tflops=None if flags.peak_tflops is None else positive_amount("--peak-tflops", flags.peak_tflops),
-        machine=None if flags.machine is None else read_machine(flags.machine),
+        machine=None if flags.machine is None else read_machine(existing("--machine", flags.machine)),
     )

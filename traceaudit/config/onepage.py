@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields, replace
 
 from traceaudit.config.common import SelectionFlags, StepFlags, WallFlags, reconcile_options, wall_of
+from traceaudit.config.files import existing
 from traceaudit.config.floor import RooflineFlags, roofline_request
 from traceaudit.errors import UsageError
 from traceaudit.model.options import ReconcileOptions
@@ -109,7 +110,7 @@ def _client(wall: WallFlags) -> tuple[float | None, int | None, float | None]:
         return rate, wall.concurrency, accept
     from traceaudit.ingest.benchmark import read_benchmark
 
-    result = read_benchmark(wall.bench_result)
+    result = read_benchmark(existing("--bench-result", wall.bench_result))
     offered = result.max_concurrency or result.batch
     requests = wall.concurrency or (None if offered is None else round(offered))
     return result.output_throughput, requests, result.accept_length
@@ -124,7 +125,7 @@ def traced_floor_request(floor: RooflineFlags, selection: SelectionFlags) -> One
         If there is no model, or the flags make no sense in any case.
     """
     if floor.params is not None or floor.bits is not None:
-        raise UsageError("--trace needs --model: the napkin form has no parts")
+        raise UsageError("--trace needs --model: the napkin form has no parts", hint="--model config.json, or a packaged model's name")
     wall = WallFlags(
         wall_ms=floor.wall_ms,
         tokens_per_second=floor.tokens_per_second,

@@ -31,7 +31,10 @@ def cached_tokens(text: str, batch: int | None) -> tuple[int, ...]:
     except ValueError:
         raise UsageError(f"--context is no number of tokens: {text!r}", hint="--context 512, or 512,768,1024") from None
     if batch is not None and not 1 <= batch <= MOST_REQUESTS:
-        raise UsageError(f"--batch must be at least 1, found {batch}" if batch < 1 else f"--batch {batch} is no step")
+        raise UsageError(
+            f"--batch must be at least 1, found {batch}" if batch < 1 else f"--batch {batch} is no step",
+            hint="it counts the requests that run in a step, by the server's log",
+        )
     if len(lengths) == 1:
         return lengths * (batch or 1)
     if batch is not None and len(lengths) != batch:

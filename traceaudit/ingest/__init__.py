@@ -18,3 +18,8 @@ def __getattr__(name: str) -> object:
     from traceaudit.ingest.reader import read
 
     return read
+
+
+def __dir__() -> list[str]:
+    """List what can be imported, imported yet or not."""
+    return __all__

@@ -93,10 +93,12 @@ def _without_duplicates(ops: DeviceOps, names: Sequence[str]) -> tuple[DeviceOps
 
 def _rejected(rejected: Rejected, kept: int, what: str) -> Iterator[Finding]:
     """Report rows left out for their times; how long they were is unknown, so their number decides."""
+    # A device row is never lost without a word: one may be the longest of all.
+    at_least = Severity.WARNING if what == "device" else Severity.INFO
     if rejected.negative:
         yield Finding(
             "negative_duration",
-            by_share(rejected.negative, kept + rejected.negative),
+            by_share(rejected.negative, kept + rejected.negative, at_least=at_least),
             f"{rejected.negative} {what} rows end before they start, by {in_ms(rejected.negative_ns)} in all; left out",
             hint=_RERECORD,
             count=rejected.negative,
@@ -105,7 +107,7 @@ def _rejected(rejected: Rejected, kept: int, what: str) -> Iterator[Finding]:
     if rejected.absurd:
         yield Finding(
             "absurd_duration",
-            by_share(rejected.absurd, kept + rejected.absurd),
+            by_share(rejected.absurd, kept + rejected.absurd, at_least=at_least),
             f"{rejected.absurd} {what} rows last longer than {ABSURD_NS // (3600 * NS_PER_S)} hours; left out",
             hint=_RERECORD,
             count=rejected.absurd,
@@ -117,8 +119,6 @@ def _rejected(rejected: Rejected, kept: int, what: str) -> Iterator[Finding]:
             reasons.append(f"{rejected.without_times} without times")
         if rejected.far_away:
             reasons.append(f"{rejected.far_away} more than a day away from all others")
-        # A device row is never lost without a word: one may be the longest of all.
-        at_least = Severity.WARNING if what == "device" else Severity.INFO
         yield Finding(
             "rows_dropped",
             by_share(lost, kept + lost, at_least=at_least),

@@ -87,7 +87,7 @@ def by_row(plan: Plan, wall_ns: float) -> tuple[HostModel, ...]:
 
 
 def _row_cost(cost_ns: float) -> str:
-    return f"every recorded row cost the host {cost_ns / NS_PER_US:.2g} us"
+    return f"every recorded row cost the host {cost_ns / NS_PER_US:,.1f} µs"
 
 
 def by_factor(plan: Plan, wall_ns: float) -> HostModel:
@@ -100,7 +100,9 @@ def by_factor(plan: Plan, wall_ns: float) -> HostModel:
         return Costs(duration, _host_only(plan, base.costs.lag_ns, (1 - part) * base.costs.lag_ns))
 
     least, _ = _allowed(plan, wall_ns, shrunk, 1.0)
-    return _fitted(plan, wall_ns, shrunk(least), f"all host time shrank to {100 * (1 - least):.0f} %")
+    left = 100 * (1 - least)
+    name = f"all host time shrank to {left:.0f} %" if left >= 1 else "the host took no time at all"
+    return _fitted(plan, wall_ns, shrunk(least), name)
 
 
 def _allowed(plan: Plan, wall_ns: float, shrunk: Callable[[float], Costs], largest: float) -> tuple[float, float]:

@@ -21,6 +21,7 @@ COLUMNS = (
     "per_step_ns",
     "median_ns",
     "p90_ns",
+    "max_ns",
     "host_ns",
     "latency_ns",
     "graph_ns",

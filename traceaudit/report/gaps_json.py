@@ -67,6 +67,7 @@ def _row(row: "GapRow") -> Object:
         "per_step_ns": row.per_step_ns,
         "median_ns": row.median_ns,
         "p90_ns": row.p90_ns,
+        "max_ns": row.max_ns,
         "host_ns": row.host_ns,
         "latency_ns": row.latency_ns,
         "graph_ns": row.graph_ns,

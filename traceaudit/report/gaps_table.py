@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from traceaudit.report.format import duration, percent, scale_for
+from traceaudit.report.format import count_text, duration, percent, scale_for
 from traceaudit.report.gaps_words import CAUSES, mark_of, remarks, verdict_line
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.terminal.canvas import Canvas, Column
@@ -31,7 +31,7 @@ def _device(canvas: Canvas, device: "DeviceGaps", mark: str) -> None:
     where = f"rank {device.rank}, device {device.device}, {device.name or 'unknown device'}"
     canvas.heading("Bound", verdict_line(device, mark))
     canvas.paragraph(
-        (f"{where}; mean of {steps} steps; window {duration(device.window_ns / steps)}, idle ", ""),
+        (f"{where}; mean of {count_text(steps, 'step')}; window {duration(device.window_ns / steps)}, idle ", ""),
         (f"{duration(device.idle_ns / steps)}{mark} a step", ""),
         indent=2,
     )
@@ -54,7 +54,7 @@ def _gap_table(canvas: Canvas, device: "DeviceGaps", mark: str) -> None:
         Column("idle", right=True),
         Column("count", right=True),
         Column("median", right=True),
-        Column("p90", right=True),
+        Column("max", right=True),
         Column("cause"),
         Column("between", flexible=True),
     ]
@@ -66,7 +66,7 @@ def _gap_table(canvas: Canvas, device: "DeviceGaps", mark: str) -> None:
                 percent(row.total_ns, device.idle_ns) + mark,
                 f"{row.count / steps:,.3g}",
                 scale.text(row.median_ns),
-                scale.text(row.p90_ns),
+                scale.text(row.max_ns),
                 CAUSES[row.cause],
                 neighbours(row),
             ]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from traceaudit.report.format import percent
+from traceaudit.report.format import count_text, percent
 
 if TYPE_CHECKING:
     from traceaudit.model.results.kernels import DeviceKernels, KernelRow
@@ -18,6 +18,7 @@ __all__ = [
     "notes_of",
     "peak_text",
     "rate_text",
+    "steps_text",
 ]
 
 WHOLE = 100
@@ -28,6 +29,14 @@ _MARKS = {
     "over_peak": "above the device's peak, which no cache explains: the bytes are wrong",
     "cache_resident": "above memory bandwidth, out of cache",
 }
+
+
+def steps_text(device: "DeviceKernels") -> str:
+    """Say what is of the whole trace, and what is a mean of the used steps."""
+    if device.steps is None:
+        return "time, share and launches are of the whole trace; no step is used, so nothing is known of a step"
+    steps = count_text(device.steps, "used step")
+    return f"time, share and launches are of the whole trace; a step is the mean of {steps}, ops outside left out"
 
 
 def coverage_text(device: "DeviceKernels") -> str:

@@ -14,6 +14,7 @@ from traceaudit.report.kernel_words import (
     notes_of,
     peak_text,
     rate_text,
+    steps_text,
 )
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.remarks import finding_notes, left_out, remarks, steps_text, totals_text, verdict_reason
@@ -229,7 +230,7 @@ def _kernels(device: "DeviceKernels", *, mark: str) -> list[str]:
     ]
     if not device.kernels:
         return lines
-    notes = (coverage_text(device), ceiling_text(device), *notes_of(device))
+    notes = (steps_text(device), coverage_text(device), ceiling_text(device), *notes_of(device))
     lines += [*(f"- {escape(note)}" for note in notes), ""]
     scale: Scale = scale_for(max(row.op_time_ns for row in device.kernels))
     shown, rest = device.kernels[:MOST_KERNELS], device.kernels[MOST_KERNELS:]
@@ -239,6 +240,7 @@ def _kernels(device: "DeviceKernels", *, mark: str) -> list[str]:
             f"op time {scale.unit}",
             "share",
             "launches",
+            "a step",
             "mean",
             "GB/s",
             "peak",
@@ -247,13 +249,14 @@ def _kernels(device: "DeviceKernels", *, mark: str) -> list[str]:
             "role",
             "flags",
         ),
-        "lrrrrrrlrll",
+        "lrrrrrrrlrll",
         (
             (
                 code(row.shown_name),
-                scale.text(row.op_time_ns),
+                scale.text(row.op_time_ns) + mark,
                 percent(row.share_of_op_time_frac, 1) + mark,
                 f"{row.launches:,}",
+                "-" if row.per_step_ns is None else duration(row.per_step_ns) + mark,
                 duration(row.mean_ns),
                 rate_text(row),
                 peak_text(row),

@@ -108,9 +108,14 @@ def gain_block(page: "OnePage") -> Block:
         return Block("What gain?", "no bound: the trace has no step with launches and ops to re-time")
     count = count_text(len(gain.names), "largest kernel")
     retimed = "everything" if gain.retimed_factor is None else factor(gain.retimed_factor)
+    floor_ns = 0 if page.floor is None else page.floor.roofline.floor.expected_ns
+    most = gain.retimed_factor
     answer = f"the {count} removed: at most {retimed}, re-timed"
-    if gain.tokens_per_second is not None and gain.retimed_factor is not None:
-        after = gain.tokens_per_second * gain.retimed_factor
+    if gain.retimed_ns < floor_ns <= gain.baseline_ns:
+        most = gain.baseline_ns / floor_ns
+        answer = f"the {count} removed: at most {factor(most)}, bounded by the floor ({retimed} re-timed)"
+    if gain.tokens_per_second is not None and most is not None:
+        after = gain.tokens_per_second * most
         answer += f" ({_rate(gain.tokens_per_second)} to {_rate(after)} tokens/s)"
     mark = DOUBT if page.completeness.verdict is Verdict.UNRELIABLE else ""
     busy, share = percent(gain.busy_share_frac, 1) + mark, percent(gain.top_share_frac, 1) + mark
@@ -152,6 +157,8 @@ def _bought(fix: "Fix") -> str:
     if fix.factor is None or fix.step_ns is None:
         return ""
     text = f": {'at most' if fix.is_bound else 'about'} {factor(fix.factor)}, to {duration(fix.step_ns)} a step"
+    if fix.floor_binds:
+        text += " (bounded by the floor)"
     if fix.tokens_per_second is not None:
         text += f", {_rate(fix.tokens_per_second)} tokens/s"
     return text

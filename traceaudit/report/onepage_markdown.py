@@ -50,9 +50,9 @@ def _kernels(result: "OnePage") -> list[str]:
     rows = [
         (
             code(line.row.shown_name),
-            duration(line.op_time_ns),
+            duration(line.op_time_ns) + mark,
             percent(line.share_of_busy_frac, 1) + mark,
-            "-" if line.save_ns is None else duration(max(line.save_ns, 0.0)),
+            "-" if line.save_ns is None else duration(max(line.save_ns, 0.0)) + mark,
             rate_text(line.row),
             peak_text(line.row),
             grid_text(line.row),

@@ -81,9 +81,9 @@ def _kernels(canvas: Canvas, result: "OnePage") -> None:
         ],
         [
             [
-                scale.text(line.op_time_ns),
+                scale.text(line.op_time_ns) + mark,
                 percent(line.share_of_busy_frac, 1) + mark,
-                "-" if line.save_ns is None else scale.text(max(line.save_ns, 0.0)),
+                "-" if line.save_ns is None else scale.text(max(line.save_ns, 0.0)) + mark,
                 rate_text(line.row),
                 peak_text(line.row),
                 bound_text(line.row) if line.row.kind == "compute" else line.row.kind,

@@ -44,25 +44,23 @@ def one_step(length=100):
 class TestFolding:
     def test_equal_gaps_of_all_steps_are_one_row(self):
         """
-        leads   None -> gemm 20 (step 0), gemm -> gemm 20 + 20 (steps 1, 2)
-        trails  gemm -> gemm 50 + 50 (steps 0, 1), gemm -> None 50 (step 2)
+        leads   20 + 20 + 20 before the first gemm of each step, whatever another step ran before
+        trails  50 + 50 + 50 after the last gemm of each step
         """
         report = gaps_of(standard())
         assert (report.steps_used, report.window_ns, report.idle_ns) == (3, 300_000, 210_000)
         assert [(one.position, one.before, one.after, one.count, one.total_ns // 1000) for one in report.gaps] == [
-            ("trailing", "gemm", "gemm", 2, 100),
-            ("trailing", "gemm", None, 1, 50),
-            ("leading", "gemm", "gemm", 2, 40),
-            ("leading", None, "gemm", 1, 20),
+            ("trailing", "gemm", None, 3, 150),
+            ("leading", None, "gemm", 3, 60),
         ]
 
     def test_what_a_row_says(self):
         """Gaps of 20: 10 host, then the call of 4 and 6 of delivery."""
-        found = row(gaps_of(standard()), "leading", "gemm", "gemm")
-        assert found.per_step_ns == pytest.approx(40_000 / 3)
-        assert (found.median_ns, found.p90_ns) == (20_000, 20_000)
-        assert (found.host_ns, found.latency_ns, found.graph_ns, found.unknown_ns) == (20_000, 20_000, 0, 0)
-        assert causes(found) == {"unrecorded": 20, "delivery": 12, "launch_call": 8}
+        found = row(gaps_of(standard()), "leading", None, "gemm")
+        assert found.per_step_ns == 20_000
+        assert (found.median_ns, found.p90_ns, found.max_ns) == (20_000, 20_000, 20_000)
+        assert (found.host_ns, found.latency_ns, found.graph_ns, found.unknown_ns) == (30_000, 30_000, 0, 0)
+        assert causes(found) == {"unrecorded": 30, "delivery": 18, "launch_call": 12}
         assert found.cause == "unrecorded"
         assert found.where is None
 
@@ -74,7 +72,7 @@ class TestFolding:
             trace.launch(at=at, dur=1).kernel("a", at=at + 2, dur=10)
             at += 10 + gap
         found = row(gaps_of(trace), "between", "a", "a")
-        assert (found.count, found.median_ns, found.p90_ns) == (11, 6_000, 10_000)
+        assert (found.count, found.median_ns, found.p90_ns, found.max_ns) == (11, 6_000, 10_000, 100_000)
 
     def test_a_gap_across_steps_counts_in_each(self):
         """A gap of 70 is 50 of one step and 20 of the next: two rows, and together all idle time."""
@@ -87,7 +85,7 @@ class TestFolding:
         trace.launch(at=16, dur=1).kernel("extra", at=60, dur=5)
         report = gaps_of(trace)
         assert report.steps_used == 3
-        assert not [one for one in report.gaps if one.before is None]
+        assert {one.position for one in report.gaps} == {"leading", "trailing"}, "only step 0 has a gap between its ops"
 
     def test_no_idle_time_no_row(self):
         trace = one_step(50)

@@ -47,6 +47,7 @@ ROW = GapRow(
     per_step_ns=5,
     median_ns=5,
     p90_ns=6,
+    max_ns=int(6),
     host_ns=4,
     latency_ns=3,
     graph_ns=2,

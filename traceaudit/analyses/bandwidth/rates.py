@@ -46,14 +46,15 @@ def rate_kernels(
         What rates are held against.
     """
     resolution = view.trace.source.time_resolution_ns
-    device = Context(view, work, peaks, ceilings, kernels.steps or 1, resolution if resolution > 1 else 0)
+    chosen = np.sort(np.concatenate([group.ops for group in groups])) if groups else np.empty(0, np.int64)
+    steps = len(np.unique(view.windows.step[chosen][view.windows.step[chosen] >= 0])) or 1
+    device = Context(view, work, peaks, ceilings, steps, resolution if resolution > 1 else 0)
     rows: list[KernelRow] = []
     findings: list[Finding] = []
     for row, group in zip(kernels.kernels, groups, strict=True):
         rated, found = _rated(row, group.ops, device)
         rows.append(rated)
         findings += found
-    chosen = np.sort(np.concatenate([group.ops for group in groups])) if groups else np.empty(0, np.int64)
     result = replace(
         kernels,
         kernels=tuple(rows),

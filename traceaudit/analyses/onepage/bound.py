@@ -24,8 +24,8 @@ LISTED = 15
 def kernel_lines(kernels: DeviceKernels, prediction: DeviceWhatIf | None, audit: DeviceAudit) -> tuple[KernelLine, ...]:
     """Join what the kernels cost with what their removal would save; most op time first.
 
-    Times are of the used steps where the trace can be re-timed, else of the whole trace by its steps, and then nothing
-    is known of savings. Only the largest kernels are listed.
+    Times are of the used steps; where the trace cannot be re-timed, nothing is known of savings. Only the largest
+    kernels are listed.
     """
     steps = audit.ledger.steps
     if not steps:
@@ -34,14 +34,14 @@ def kernel_lines(kernels: DeviceKernels, prediction: DeviceWhatIf | None, audit:
     rows = {row.name: row for row in reversed(kernels.kernels)}
     times: list[tuple[KernelRow, float, float | None]]
     if prediction is None:
-        times = [(row, row.op_time_ns / (kernels.steps or 1), None) for row in kernels.kernels[:LISTED]]
+        times = [(row, row.per_step_ns or 0.0, None) for row in kernels.kernels[:LISTED]]
     else:
         times = [(rows[gain.name], gain.op_time_ns, gain.save_ns) for gain in prediction.kernels if gain.name in rows]
     lines = (
         KernelLine(
             row=row,
             op_time_ns=time_ns,
-            launches=time_ns / row.mean_ns if row.mean_ns else 0.0,
+            launches=row.launches_per_step or 0.0,
             share_of_busy_frac=time_ns / total if total else 0.0,
             save_ns=save_ns,
         )

@@ -1,7 +1,7 @@
 """What could be fixed: each candidate with its evidence and with what it changes in the re-timed step."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from traceaudit.analyses.onepage.bound import Retime, without
@@ -12,7 +12,7 @@ from traceaudit.model.results.onepage import FixKind, FloorSide, KernelLine, Ser
 from traceaudit.model.results.whatif import DeviceWhatIf
 from traceaudit.model.wording import brief
 
-__all__ = ["Candidate", "Situation", "candidates_of", "kernel_evidence"]
+__all__ = ["Candidate", "Situation", "candidates_of", "kernel_evidence", "light_kernels"]
 
 NOTABLE_FRAC = 0.02
 KERNEL_FRAC = 0.05
@@ -37,6 +37,8 @@ class Situation:
         Gives the step after changes.
     tokens_per_second
         The rate now.
+    other_run
+        What shows that log and trace are not of one run; empty where nothing does.
     """
 
     completeness: Completeness
@@ -47,6 +49,7 @@ class Situation:
     server: ServerSide | None = None
     floor: FloorSide | None = None
     tokens_per_second: float | None = None
+    other_run: tuple[str, ...] = ()
 
     @property
     def codes(self) -> frozenset[str]:
@@ -62,6 +65,8 @@ class Candidate:
     ----------
     speedups, graph_replay
         What the re-timing is told.
+    unknown
+        Kernels to shorten of which no bytes are known: only the floor says how far.
     off_ns
         Time off the step that the re-timing does not know; negative where the step grows.
     requests
@@ -77,6 +82,7 @@ class Candidate:
     evidence: str
     names: tuple[str, ...] = ()
     speedups: tuple[Speedup, ...] = ()
+    unknown: tuple[str, ...] = ()
     graph_replay: bool = False
     off_ns: float = 0.0
     requests: float = 1.0
@@ -159,18 +165,19 @@ def _graph_lines(situation: Situation) -> str:
 
 def _kernels(situation: Situation) -> Iterator[Candidate]:
     """Yield the largest kernels one by one, and the short ones without weights or cache to read together."""
-    small = [line for line in situation.kernels if _fusible(line)]
+    small = light_kernels(situation.kernels)
     large = [line for line in situation.kernels if line not in small and line.share_of_busy_frac >= KERNEL_FRAC]
     for line in large[:MOST_KERNELS]:
         share = line.row.rates.sol_frac
         known = share is not None and 0 < share < 1
-        factor = 1 / share if share is not None and known else math.inf
+        speedups = (without(line.row.name, factor=1 / share),) if share is not None and known else ()
         yield Candidate(
             FixKind.KERNEL,
             "bring {names} to its speed of light" if known else "shorten {names}",
             kernel_evidence(line),
             (line.row.name,),
-            speedups=(without(line.row.name, factor=factor),),
+            speedups=speedups,
+            unknown=() if known else (line.row.name,),
         )
     if small:
         time_ns, launches = sum(line.op_time_ns for line in small), sum(line.launches for line in small)
@@ -183,6 +190,11 @@ def _kernels(situation: Situation) -> Iterator[Candidate]:
             tuple(line.row.name for line in small),
             speedups=(without(*(line.row.name for line in small)),),
         )
+
+
+def light_kernels(lines: Sequence[KernelLine]) -> list[KernelLine]:
+    """Return the short kernels that read neither weights nor cache."""
+    return [line for line in lines if _fusible(line)]
 
 
 def _fusible(line: KernelLine) -> bool:

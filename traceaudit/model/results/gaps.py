@@ -46,7 +46,7 @@ class GapRow:
         Gaps folded into the row, over the used steps.
     total_ns, per_step_ns
         Their time, and that divided by the used steps.
-    median_ns, p90_ns
+    median_ns, p90_ns, max_ns
         Of one gap.
     host_ns, latency_ns, graph_ns, unknown_ns
         Parts of the total by who owns them; they sum to it.
@@ -64,6 +64,7 @@ class GapRow:
     per_step_ns: float
     median_ns: float
     p90_ns: float
+    max_ns: int
     host_ns: int
     latency_ns: int
     graph_ns: int
@@ -84,7 +85,7 @@ class GapRow:
 
 @dataclass(frozen=True, slots=True)
 class HostShare:
-    """Time of the launching thread on one thing: total, and the part that falls in device idle."""
+    """Time of the launching thread on one thing: total, and the part that falls in idle time of the used windows."""
 
     total_ns: int
     exposed_ns: int

@@ -113,10 +113,14 @@ class KernelRow:
         The name without what tells it from no other kernel of the report; empty where it is the name itself.
     p99_ns
         Duration that one launch in a hundred exceeds.
+    launches, op_time_ns
+        Of the whole trace, ops outside the used steps among them.
     per_step_ns, launches_per_step
-        Divided by the steps; None where there are none.
-    share_of_busy_frac, share_of_wall_frac
-        Op time over busy time, and over the wall of the steps; None without a wall.
+        Of the own ops of the used steps, divided by those steps; None where there are none.
+    share_of_busy_frac
+        Op time over busy time, both of the whole trace.
+    share_of_wall_frac
+        `per_step_ns` over the wall of a step; None without a wall.
     op, site
         Framework op around most launches, and the line of Python, where recorded.
     role
@@ -197,7 +201,7 @@ class DeviceKernels:
     Attributes
     ----------
     steps
-        Steps that the times per step are divided by; None where there are none.
+        Used steps, whose own ops the times per step are means of; None where there are none.
     ceilings
         Peaks of the device.
     covered_busy_frac

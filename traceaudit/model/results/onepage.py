@@ -163,6 +163,8 @@ class Fix:
         Tokens per second with it over without it; None where that is not known.
     tokens_per_second
         The rate with this fix and those before it; None where the rate now is not known.
+    floor_binds
+        Whether the floor keeps the step, or kernels of which no bytes are known, from being shorter still.
     """
 
     kind: FixKind
@@ -173,6 +175,7 @@ class Fix:
     factor: float | None
     tokens_per_second: float | None
     is_bound: bool = True
+    floor_binds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
