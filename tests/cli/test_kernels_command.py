@@ -35,6 +35,35 @@ def test_gains_say_what_removing_a_kernel_saves(kernels):
     assert row["save_ns"] == pytest.approx(row["per_step_ns"], rel=0.15)
 
 
+def test_a_step_is_that_of_whatif_and_no_more_than_the_wall(kernels):
+    """Ops before and after the steps are in launches and op time alone: 67 launches, 12 of them a step."""
+    rows = json.loads(kernels(REPLAY, "-f", "json")[1])["devices"][0]["kernels"]
+    assert (rows[0]["launches"], rows[0]["launches_per_step"]) == (67, 12)
+    assert rows[0]["per_step_ns"] == pytest.approx(245_363, abs=1)
+    assert rows[0]["share_of_wall_frac"] == pytest.approx(0.197, abs=5e-4)
+    assert sum(row["share_of_wall_frac"] for row in rows) < 1
+
+
+def test_a_model_with_other_layers_lends_no_bytes(kernels):
+    report = json.loads(kernels(REPLAY, "--model", "llama-3-8b", "--batch", "16", "--context", "9", "-f", "json")[1])
+    device = report["devices"][0]
+    assert "a step shows 12 attention kernels and the model has 32 layers" in device["notes"][0]
+    assert "model" not in device["op_time_by_source"]
+    assert "unlike_runs" in {finding["code"] for finding in report["completeness"]["findings"]}
+
+
+def test_options_that_nothing_asks_for_are_remarked(kernels, tmp_path):
+    assert "--batch and --context change nothing" in kernels(REPLAY, "--batch", "3")[1]
+    spec = tmp_path / "bytes.toml"
+    spec.write_text("[[kernels]]\nmatch = 'nonesuch'\nbytes = 5\n[[kernels]]\nmatch = 'sdpa'\nbytes = 'batch*2'\n")
+    notes = json.loads(kernels(REPLAY, "--spec", str(spec), "-f", "json")[1])["devices"][0]["notes"]
+    assert notes[0].endswith("match 'nonesuch' decides for no kernel of the trace")
+    assert notes[1].endswith("'batch*2' asks for what is not known of 67 launches, which keep their next source")
+    assert len(notes) == 2
+    known = json.loads(kernels(REPLAY, "--spec", str(spec), "--batch", "3", "-f", "json")[1])["devices"][0]["notes"]
+    assert len(known) == 1
+
+
 def test_full_names_stand_below_the_table(kernels):
     name = "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float, true>"
     assert name not in kernels(REPLAY)[1].replace("\n", "")
@@ -55,6 +84,8 @@ def test_a_trace_without_shapes_lends_none(kernels):
         (["--spec", "nowhere.toml"], "nowhere.toml"),
         (["--peak-gbps", "0"], "--peak-gbps"),
         (["--group-by", "colour"], "colour"),
+        (["--tp", "2"], "--tp needs --model or --spec"),
+        (["--ep", "2"], "--ep needs --model"),
     ],
 )
 def test_what_means_nothing_is_refused(kernels, flags, words):

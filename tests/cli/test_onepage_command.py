@@ -165,6 +165,38 @@ def test_the_way_is_printed_in_every_form(run):
     assert "| from the floor to the step | took | floor | over floor |" in page
 
 
+FOUNDING = TRACES / "founding"
+
+
+def test_the_decision_stays_above_the_floor_of_its_batch(document):
+    found = document(
+        *("reconcile", FOUNDING / "admit-16.json.gz", "--server-log", FOUNDING / "admit-16.log"),
+        *("--bench-result", FOUNDING / "admit-16.bench.jsonl", "--model", FOUNDING / "config.json"),
+    )
+    assert all(fix["step_ns"] >= found["floor"]["floor_ns"]["expected"] for fix in found["decision"])
+    assert any(fix["floor_binds"] for fix in found["decision"])
+    assert "unlike_runs" not in {finding["code"] for finding in found["completeness"]["findings"]}
+
+
+def test_log_and_trace_of_two_runs_are_told_apart(document, run):
+    args = (FOUNDING / "fixed.json.gz", "--server-log", FOUNDING / "fallback.log", "--model", FOUNDING / "config.json")
+    found = document("reconcile", *args)
+    texts = [finding["message"] for finding in found["completeness"]["findings"] if finding["code"] == "unlike_runs"]
+    assert len(texts) == 2
+    assert all(text.startswith("log and trace are not the same run: ") for text in texts)
+    assert [fix["what"] for fix in found["decision"]] == ["take log and trace from the same run"]
+    assert "log and trace are not the same run" in " ".join(run("reconcile", *args)[1].split())
+
+
+def test_kernels_faster_than_their_floor_are_of_another_model(document, run):
+    args = (TRACES / "graph-decode.json.gz", "--model", "llama-3-8b", "--batch", "16", "--context", "2048")
+    found = document("reconcile", *args)
+    assert {"over_peak", "unlike_runs"} <= {finding["code"] for finding in found["completeness"]["findings"]}
+    assert [fix["kind"] for fix in found["decision"]] == ["record"]
+    for command in (("reconcile", *args), ("roofline", *args[1:], "--trace", args[0])):
+        assert "FASTER than their floor: matrix products" in " ".join(run(*command)[1].split())
+
+
 def test_a_trace_needs_a_model(refused):
     assert "--trace needs --model" in refused("roofline", "--params", "13e9", "--bits", "4", "--trace", EAGER)
     assert "no model" in refused("roofline", "--trace", EAGER, "--batch", "16", "--context", "2048")

@@ -90,6 +90,14 @@ def test_the_napkin(document):
     assert (found["gpu"], found["experts"], found["workload"]["kv_dtype"]) == (None, None, None)
 
 
+def test_a_measurement_below_the_floor_is_remarked(run, document):
+    napkin = ("--params", "13B", "--bits", "4", "--gpu", "H200", "--wall-ms", "0.001")
+    assert document(*napkin)["gap"]["remark"].startswith("measured below the floor: ")
+    for form in ("table", "markdown"):
+        assert "measured below the floor: " in " ".join(run("roofline", *napkin, "--format", form)[1].split())
+    assert document(*napkin[:-1], "10")["gap"]["remark"] is None
+
+
 def test_without_a_measurement_there_is_no_factor(document):
     found = document(*LLAMA)
     assert (found["measured_ns"], found["gap_factor"], found["gap"]) == (None, None, None)
@@ -204,11 +212,12 @@ def test_a_file(run, tmp_path):
         ((*LLAMA, "--draft-tokens", "-1"), "--draft-tokens must be 0 or more"),
         ((*LLAMA, "--accept-length", "2"), "--accept-length 2 with 1 tokens"),
         ((*LLAMA, "--tp", "3"), "tp 3 does not divide"),
+        ((*LLAMA, "--pp", "200"), "pp 200 is more than"),
         ((*LLAMA, "--concurrency", "3"), "alone does not state a step time"),
         ((*LLAMA, "--wall-ms", "1", "--tokens-per-second", "3"), "each state the step time"),
         ((*LLAMA, "--peak-gbps", "0"), "--peak-gbps is no positive number"),
         ((*LLAMA, "--checkpoint", "/nowhere"), "no safetensors files"),
-        ((*LLAMA, "--format", "csv"), "has no csv report"),
+        ((*LLAMA, "--format", "csv"), "'csv' is no choice"),
     ],
 )
 def test_what_makes_no_sense_is_refused(run, args, message):

@@ -38,6 +38,9 @@ def chunk(kind: str, first: int, count: int) -> tuple[str, Counter[str], list[tu
         except Failure as exc:
             outcomes["failed"] += 1
             failures.append((seed, str(exc)))
+        except Exception as exc:  # noqa: BLE001  (the damage itself failed; the run goes on, and the exit status tells)
+            outcomes["failed"] += 1
+            failures.append((seed, f"damaging: {exc!r}"))
     return kind, outcomes, failures
 
 

@@ -62,7 +62,10 @@ def attribute(
     made = [_row(view, group, total, info) for group in groups]
     short = shortened([row.name for row in made])
     own = _own(view, counted)
-    shares = [_shared(view, row, group.ops[own[group.ops]], busy, steps, wall_ns) for row, group in zip(made, groups, strict=True)]
+    shares = [
+        _shared(view, row, group.ops[own[group.ops]], busy, steps, wall_ns)
+        for row, group in zip(made, groups, strict=True)
+    ]
     finished = tuple(_with(row, short[row.name], share) for row, share in zip(made, shares, strict=True))
     return DeviceKernels(view.rank, view.device, view.name, total, busy, finished, steps=steps or None)
 
@@ -71,7 +74,7 @@ def _counted(view: DeviceView, step: int | None, used: Sequence[bool] | None) ->
     """Return whether each step counts."""
     count = len(view.windows.edge_ns) - 1
     if step is not None:
-        return np.arange(count) == step
+        used = [index == step for index in range(count)]
     return np.ones(count, np.bool_) if used is None else np.array(used, np.bool_)
 
 

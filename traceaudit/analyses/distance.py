@@ -52,7 +52,11 @@ def distance(view: DeviceView, audit: DeviceAudit, floor: Roofline) -> Distance 
         return None
     took = _kernel_times(view, audit)
     floors = _floors(floor, took, ledger.steps)
-    parts = [Part(name, took[name] - floors[name], took[name], floors[name]) for name in took]
+    least = floor.floor.minimum_ns / floor.floor.expected_ns
+    leasts = {WEIGHTS: round(least * floors[WEIGHTS]), ATTENTION: floors[ATTENTION]}
+    if floor.floor.bound != "memory" or floor.setting.pp > 1:  # other kernels may hold part of it; or other devices
+        leasts = {}
+    parts = [Part(name, took[name] - floors[name], took[name], floors[name], leasts.get(name, 0)) for name in took]
     accounts = ledger.accounts
     parts += [
         Part(name, time_ns, time_ns, 0)

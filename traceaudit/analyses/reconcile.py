@@ -137,7 +137,7 @@ def _left_out(view: DeviceView, items: list[StepItem]) -> tuple[StepItem, ...]:
                 reasons[index] = unlike
     if len(reasons) == len(items):  # a mean needs a step
         reasons = paused if len(paused) < len(items) else {}
-    return tuple(replace(item, left_out=reasons.get(item.index)) for item in items)
+    return tuple(replace(item, left_out=reasons[item.index]) if item.index in reasons else item for item in items)
 
 
 def _paused(view: DeviceView, item: StepItem) -> bool:

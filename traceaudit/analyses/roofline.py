@@ -67,7 +67,7 @@ def roofline(
     UsageError
         If so many ranks cannot share the model.
     """
-    architecture.refuse(workload.parallelism.tp, workload.parallelism.ep)
+    architecture.refuse(workload.parallelism.tp, workload.parallelism.ep, workload.parallelism.pp)
     reading = read_step(architecture, workload)
     kv_dtype = kv_dtype_of(architecture, workload)
     components = _components(reading, architecture, str(kv_dtype), workload.parallelism.tp)

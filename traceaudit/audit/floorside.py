@@ -1,5 +1,6 @@
 """The floor of a trace's step: device, batch and context from the flags, the server's log, or the trace itself."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from traceaudit.analyses.bandwidth import peaks_of
@@ -10,12 +11,15 @@ from traceaudit.audit.floor import roofline
 from traceaudit.config.floor import RooflineFlags, RooflineRequest, roofline_request
 from traceaudit.errors import UnknownHardwareError, UsageError
 from traceaudit.model.deviceview import DeviceView
+from traceaudit.model.findings import Finding, Severity
 from traceaudit.model.hardware import Peaks
 from traceaudit.model.kerneloptions import PeakOptions
 from traceaudit.model.results import DeviceAudit
+from traceaudit.model.results.distance import Distance
 from traceaudit.model.results.onepage import FloorSide, ServerSide, StepChoice
-from traceaudit.model.results.roofline import Reading
+from traceaudit.model.results.roofline import Reading, Roofline
 from traceaudit.model.results.serverlog import ServerReport
+from traceaudit.model.wording import brief
 
 __all__ = ["FloorInput", "engine_batch", "floor_input", "floor_side", "trace_batch"]
 
@@ -65,12 +69,35 @@ def floor_side(
         readings = [Reading(max(round(device.step.window_ns), 1), "window of the trace, as profiled")]
     measured = Measurement(accept_length, tuple(readings))
     floor = roofline(replace(given.request, measurement=measured))
+    way = distance(view, device, floor)
     return FloorSide(
-        roofline=replace(floor, distance=distance(view, device, floor)),
+        roofline=replace(floor, distance=way, findings=tuple(_below_floor(floor, way, view))),
         gpu_source=given.gpu_source,
         batch_source=given.batch_source,
         context_source=given.context_source,
         asked=None if given.asked is None else roofline(given.asked),
+    )
+
+
+def _below_floor(floor: Roofline, way: Distance | None, view: DeviceView) -> Iterator[Finding]:
+    """Yield a finding where kernels or the step take less time than the hardware allows."""
+    steps = 1 if way is None else way.steps
+    found = (
+        [] if way is None else [(part.name.replace("_", " "), part.took_ns, part.least_ns) for part in way.impossible]
+    )
+    if floor.gap is not None and floor.gap.factor_of_minimum < 1:
+        found.append(("the step", steps * floor.gap.measured.step_ns, steps * floor.floor.minimum_ns))
+    if not found:
+        return
+    faster = ", ".join(f"{what} {brief(took / steps)} of {brief(least / steps)}" for what, took, least in found)
+    yield Finding(
+        "over_peak",
+        Severity.WARNING,
+        f"faster than the floor of {floor.setting.model} at batch {floor.setting.batch}: {faster} at least",
+        "model, batch, context or device are not this trace's, or kernels' names do not say what they do",
+        impact_ns=max(least - took for _, took, least in found),
+        rank=view.rank,
+        device=view.device,
     )
 
 

@@ -13,7 +13,7 @@ from traceaudit.model.bytes.borrowed import OtherRun
 from traceaudit.model.bytes.work import Source
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.enclosing import enclosing_rows
-from traceaudit.model.findings import Finding
+from traceaudit.model.findings import Finding, Severity
 from traceaudit.model.kernelgroups import GroupBy, kernel_groups
 from traceaudit.model.kerneloptions import KernelOptions
 from traceaudit.model.options import ReconcileOptions, Selection, WhatIfOptions
@@ -64,10 +64,16 @@ def device_kernels(
     sourced = sources_of(view, options, other)
     frames = enclosing_rows(view.trace, view.ops, HostCategory.PYTHON)
     groups = kernel_groups(view, chosen_ops(view, step), options.group_by, sourced.around, frames)
-    rows = attribute(view, groups, step=step, used=[item.used for item in audit.steps.items], wall_ns=audit.step.wall_ns)
+    used = [item.used for item in audit.steps.items]
+    rows = attribute(view, groups, step=step, used=used, wall_ns=audit.step.wall_ns)
     peaks, ceilings = peaks_of(view, options.peaks)
     rated, findings = rate_kernels(view, rows, groups, sourced.work, peaks, ceilings)
     finished = replace(rated, notes=sourced.notes)
+    if sourced.misfit:
+        hint = "give the model of this trace"
+        findings += (
+            Finding("unlike_runs", Severity.WARNING, sourced.misfit, hint, rank=view.rank, device=view.device),
+        )
     return (_with_gains(finished, view, audit, options) if options.gains else finished), findings
 
 

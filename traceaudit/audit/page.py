@@ -1,24 +1,25 @@
 """`reconcile` with a server's log or a model: the audit on one page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from traceaudit.analyses.onepage.bound import gain_bound, hidden_kernels, kernel_lines
 from traceaudit.analyses.onepage.decision import decide
 from traceaudit.analyses.onepage.fixes import Situation
+from traceaudit.analyses.onepage.samerun import eager_trace, other_run
 from traceaudit.analyses.serverlog.analysis import serverlog
 from traceaudit.analyses.whatif import KERNELS_RANKED, predict
 from traceaudit.audit.floor import architecture_of
 from traceaudit.audit.floorside import FloorInput, engine_batch, floor_input, floor_side, trace_batch
 from traceaudit.audit.kerneltimes import device_kernels
 from traceaudit.audit.ledger import reconcile_traces
-from traceaudit.audit.reading import Progress, read_traces
+from traceaudit.audit.reading import Progress, read_traces, recorded_wall
 from traceaudit.audit.steptime import longest, step_choice
 from traceaudit.config.onepage import OnePageRequest
 from traceaudit.errors import MissingDataError, UsageError
 from traceaudit.ingest.serverlog.reader import read_server_log
 from traceaudit.model.deviceview import DeviceView
-from traceaudit.model.findings import Finding
+from traceaudit.model.findings import Finding, Severity
 from traceaudit.model.kerneloptions import KernelOptions
 from traceaudit.model.options import ReconcileOptions, Speedup, WhatIfOptions
 from traceaudit.model.results import Completeness, DeviceAudit, Reconciliation
@@ -26,9 +27,13 @@ from traceaudit.model.results.onepage import OnePage, ServerSide, StepChoice
 from traceaudit.model.results.serverlog import ServerReport
 from traceaudit.model.results.whatif import DeviceWhatIf
 from traceaudit.model.serverlines import ServerLogOptions
+from traceaudit.model.trace import Trace
 from traceaudit.units import NS_PER_S
 
 __all__ = ["onepage"]
+
+NOT_THE_SAME = "log and trace are not the same run"
+SAME_HINT = "record the trace while the server writes this log"
 
 
 def onepage(path: str, request: OnePageRequest, *, progress: Progress | None = None) -> OnePage:
@@ -50,14 +55,40 @@ def onepage(path: str, request: OnePageRequest, *, progress: Progress | None = N
     accept = (report.accept_length if report else None) or request.accept_length or 1.0
     floor = None if given is None else floor_side(given, view, device, step, accept)
     rated, found = device_kernels(view, device, _kernel_options(given, options))
-    result = _with_findings(result, (*(report.findings if report else ()), *found))
+    unlike = _other_run(report, step, traces, view, device)
+    result = _with_findings(
+        result,
+        (
+            *(report.findings if report else ()),
+            *(floor.roofline.findings if floor else ()),
+            *(Finding("unlike_runs", Severity.WARNING, f"{NOT_THE_SAME}: {reason}", SAME_HINT) for reason in unlike),
+            *_eager(report, view, device),
+            *found,
+        ),
+    )
     rate = _rate(request, report, device, step, accept)
     asked = WhatIfOptions(options)
     prediction = _prediction(view, device, asked)
     lines = kernel_lines(rated, prediction, device)
     retime = _retime(view, device, asked, prediction)
-    situation = Situation(result.completeness, device, lines, prediction, retime, server, floor, rate)
+    situation = Situation(result.completeness, device, lines, prediction, retime, server, floor, rate, unlike)
     return _page(result, situation, step)
+
+
+def _other_run(
+    report: ServerReport | None, step: StepChoice, traces: tuple[Trace, ...], view: DeviceView, device: DeviceAudit
+) -> tuple[str, ...]:
+    """Say what shows that the log is not of the run of the trace."""
+    if report is None:
+        return ()
+    recorded = next((wall for trace in traces if (wall := recorded_wall(trace)) is not None), None)
+    return tuple(other_run(report, step, recorded, view, device))
+
+
+def _eager(report: ServerReport | None, view: DeviceView, device: DeviceAudit) -> Iterator[Finding]:
+    text = "" if report is None else eager_trace(report, view, device)
+    if text:
+        yield Finding("unlike_runs", Severity.WARNING, f"log and trace differ in graph mode: {text}", SAME_HINT)
 
 
 def _report(request: OnePageRequest) -> ServerReport | None:

@@ -29,4 +29,6 @@ def traced_floor(path: str, request: OnePageRequest, *, progress: Progress | Non
         f"step: mean of {steps} of {path}, rank {device.rank}, device {device.device}",
         f"device by {given.gpu_source}, batch by {given.batch_source}, context by {given.context_source}",
     )
-    return replace(made, assumptions=(*sources, *made.assumptions), findings=result.completeness.findings)
+    return replace(
+        made, assumptions=(*sources, *made.assumptions), findings=(*result.completeness.findings, *made.findings)
+    )

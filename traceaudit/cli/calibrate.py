@@ -19,16 +19,15 @@ Save = Annotated[
 ]
 
 
-
-class CalibrationFormat(StrEnum):
+class _Format(StrEnum):
     """How a calibration is written."""
 
     TABLE = "table"
     JSON = "json"
 
 
-CalibrationFormatOption = Annotated[
-    CalibrationFormat | None,
+FormatOption = Annotated[
+    _Format | None,
     typer.Option(
         "--format",
         "-f",
@@ -44,7 +43,7 @@ def calibrate(
     device: DeviceNumber = 0,
     repeats: Repeats = 15,
     save: Save = None,
-    format_: CalibrationFormatOption = None,
+    format_: FormatOption = None,
     output: opt.OutputFile = None,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,  # noqa: ARG001  (the error boundary looks for it)

@@ -172,7 +172,7 @@ def _budget(path: str | None, relative: float | None, absolute_us: float | None,
     budget = Budget() if path is None else _read(path)
     for flag, value in (("--relative", relative), ("--absolute-us", absolute_us)):
         if value is not None and not 0 <= value <= 1e12:  # noqa: PLR2004  (also refuses nan)
-            raise UsageError(f"{flag} must be a number of 0 or more, found {value!r}")
+            raise UsageError(f"{flag} must be a number of 0 or more, found {value!r}", hint="for example 0.02 or 5")
     limits = budget.limits
     if relative is not None:
         limits = replace(limits, relative=relative)

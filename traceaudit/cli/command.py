@@ -37,32 +37,29 @@ class Group(TyperGroup):
         return _lightened(super().get_params(ctx))
 
 
-def usage_error(exc: Exception, command: str | None, commands: Sequence[str]) -> UsageError | None:
+def usage_error(exc: Exception, word: str | None, commands: Sequence[str]) -> UsageError | None:
     """Turn a complaint of Typer about the command line into one of ours, None if it is something else.
 
-    Told by what they can do and not by their types, which Typer took from click and in later versions from itself.
+    `word` is the first of the command line that is no option. Complaints are told by what they can do and not by
+    their types, which Typer took from click and in later versions brings itself.
     """
     told = getattr(exc, "format_message", None)
     if told is None or type(exc).__name__ == "NoArgsIsHelpError":
         return None
     ctx = getattr(exc, "ctx", None)
     name = getattr(exc, "option_name", None)
-    bad = _first_word(ctx) if command is None else None
+    command = word if word in commands else None
     if type(exc).__name__ == "NoSuchOption":
         known = [one for param in ctx.command.get_params(ctx) for one in param.opts] if ctx is not None else []
         return UsageError(f"no such option: {name}", hint=_near(str(name), known) or _help(command))
-    if bad is not None and "command" in str(told()).lower():
-        return UsageError(f"no such command: {bad!r}", hint=_near(bad, commands) or f"take one of {', '.join(commands)}")
+    if word is not None and command is None and type(exc).__name__ == "UsageError":
+        hint = _near(word, commands) or f"take one of {', '.join(commands)}"
+        return UsageError(f"no such command: {word!r}", hint=hint)
     if type(exc).__name__ == "BadParameter" and getattr(exc, "param", None) is not None:
         message, _, hint = str(getattr(exc, "message", "")).partition("\n")
         flag = max(exc.param.opts, key=len)  # type: ignore[attr-defined]
         return UsageError(f"{flag}: {_lower(message)}", hint=hint or _help(command))
     return UsageError(_lower(str(told())), hint=_help(command))
-
-
-def _first_word(ctx: Any) -> str | None:  # noqa: ANN401  (a context of Typer or of click)
-    words = [*getattr(ctx, "_protected_args", ()), *getattr(ctx, "args", ())]
-    return str(words[0]) if words else None
 
 
 def _near(word: str, known: Sequence[str]) -> str | None:

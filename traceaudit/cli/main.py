@@ -10,7 +10,7 @@ import typer
 
 from traceaudit import __version__
 from traceaudit.cli.command import Command, Group, usage_error
-from traceaudit.errors import ExitCode, TraceAuditError
+from traceaudit.errors import ExitCode, TraceAuditError, UsageError
 
 __all__ = ["COMMANDS", "application", "main"]
 
@@ -55,8 +55,8 @@ def application(args: Sequence[str] = ()) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_global_options)
-    wanted = _command_of(args)
-    for name in COMMANDS if wanted is None else (wanted,):
+    first = _first_word(args)
+    for name in (first,) if first in COMMANDS else COMMANDS:
         module = import_module(f"traceaudit.cli.{name}")
         app.command(name=name, cls=Command)(getattr(module, name))
     return app
@@ -79,7 +79,7 @@ def _global_options(
 
 def _other(exc: Exception, args: Sequence[str]) -> int:
     """Tell Typer's own complaints, a standard output that takes nothing more, and bugs apart."""
-    error = usage_error(exc, _command_of(args), COMMANDS)
+    error: TraceAuditError | None = usage_error(exc, _first_word(args), COMMANDS)
     if error is None and isinstance(exc, OSError) and exc.filename is None and exc.errno in NO_ROOM:
         from traceaudit.cli.output import silence_stdout
 
@@ -95,15 +95,20 @@ def _other(exc: Exception, args: Sequence[str]) -> int:
     return int(ExitCode.INTERNAL)
 
 
-def _command_of(args: Sequence[str]) -> str | None:
-    first = next((arg for arg in args if not arg.startswith("-")), None)
-    return first if first in COMMANDS else None
+def _first_word(args: Sequence[str]) -> str | None:
+    return next((arg for arg in args if not arg.startswith("-")), None)
+
+
+def _fallback_hint(exc: TraceAuditError) -> str | None:
+    if isinstance(exc.__cause__, OSError):
+        return "check the path and its permissions"
+    return "the command with --help lists its options" if isinstance(exc, UsageError) else None
 
 
 def _complain(exc: TraceAuditError, *, debug: bool) -> None:
     lines = [f"traceaudit: {exc}"]
-    if exc.hint:
-        lines.append(f"hint: {exc.hint}")
+    if hint := exc.hint or _fallback_hint(exc):
+        lines.append(f"hint: {hint}")
     _to_stderr(lines, debug=debug)
 
 

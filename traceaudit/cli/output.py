@@ -67,6 +67,8 @@ class Output:
 
 def deliver(analyse: Callable[[Report | None], Result], output: Output) -> None:
     """Run the analysis, write its report, and leave with the exit code that it leads to."""
+    if output.path is None and sys.stdout is None:
+        raise TraceAuditError("cannot write the report: standard output is closed", hint="take -o FILE")
     with progress_line(quiet=output.quiet) as progress:
         result = analyse(progress)
     page = replace(page_of(sys.stdout, output.path), full_names=output.full_names)

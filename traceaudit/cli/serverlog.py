@@ -49,11 +49,14 @@ def serverlog(
     from traceaudit import audit
     from traceaudit.cli.inputs import Inputs
     from traceaudit.cli.output import Output, deliver, write_stderr
-    from traceaudit.errors import ExitCode
+    from traceaudit.errors import ExitCode, UsageError
     from traceaudit.model.serverlines import ServerLogOptions
 
     out = Output.of("serverlog", format_, output, strict=False, quiet=quiet)
     Inputs(logs=tuple(log)).refuse(output)
+    for flag, value in (("--expect-batch", expect_batch), ("--load", load)):
+        if value is not None and value < 1:
+            raise UsageError(f"{flag} must be at least 1, found {value}", hint="give a whole number above 0")
     options = ServerLogOptions(expected=expect_batch, load=load)
     results: list[ServerReport] = []
 

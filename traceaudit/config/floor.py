@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from traceaudit.analyses.roofline import Measurement, Napkin
 from traceaudit.config.common import WallFlags, wall_of
-from traceaudit.config.running import cached_tokens, kv_dtype, positive_amount
+from traceaudit.config.running import cached_tokens, kv_dtype, positive_amount, spread
 from traceaudit.config.workload import RooflineFlags
 from traceaudit.errors import UsageError
 from traceaudit.model.hardware import Peaks, lookup
@@ -45,7 +45,7 @@ def roofline_request(flags: RooflineFlags, *, peaks: Peaks | None = None) -> Roo
     UnknownHardwareError
         If the device has no known peaks and none are given.
     """
-    _counts(flags)
+    spread(tp=flags.tp, ep=flags.ep, dp=flags.dp, pp=flags.pp)
     model, sketch = _subject(flags)
     if flags.batch is None and sketch is None and "," not in (flags.context or ""):
         raise UsageError("no --batch", hint="--batch B counts the requests that run in a step, by the server's log")
@@ -69,12 +69,6 @@ def roofline_request(flags: RooflineFlags, *, peaks: Peaks | None = None) -> Roo
     )
 
 
-def _counts(flags: RooflineFlags) -> None:
-    for flag, value in (("--tp", flags.tp), ("--ep", flags.ep), ("--dp", flags.dp), ("--pp", flags.pp)):
-        if value < 1:
-            raise UsageError(f"{flag} must be at least 1, found {value}", hint="it counts GPUs; 1 leaves it out")
-
-
 def _peaks(flags: RooflineFlags) -> Peaks:
     return Peaks.of(
         None if flags.gpu is None else lookup(flags.gpu),
@@ -90,7 +84,9 @@ def _subject(flags: RooflineFlags) -> tuple[str | None, Napkin | None]:
             raise UsageError("no model", hint="--model config.json, a packaged model's name, or --params N --bits B")
         return model, None
     if flags.model or flags.checkpoint:
-        raise UsageError("--params and --bits are the form without --model and --checkpoint", hint="give one of the two forms")
+        raise UsageError(
+            "--params and --bits are the form without --model and --checkpoint", hint="give one of the two forms"
+        )
     if flags.params is None or flags.bits is None:
         raise UsageError("--params and --bits go together", hint="--params 13e9 --bits 4")
     for flag, value in (
@@ -99,7 +95,10 @@ def _subject(flags: RooflineFlags) -> tuple[str | None, Napkin | None]:
         ("--ep", flags.ep - 1),
     ):
         if value:
-            raise UsageError(f"{flag} needs --model: the napkin form has no parts", hint="--model config.json, or a packaged model's name")
+            raise UsageError(
+                f"{flag} needs --model: the napkin form has no parts",
+                hint="--model config.json, or a packaged model's name",
+            )
     return None, Napkin(positive_amount("--params", flags.params), positive_amount("--bits", flags.bits))
 
 

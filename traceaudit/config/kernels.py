@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceaudit.config.files import existing
-from traceaudit.config.running import cached_tokens, kv_dtype, positive_amount
+from traceaudit.config.running import cached_tokens, kv_dtype, positive_amount, spread
 from traceaudit.errors import UsageError
 from traceaudit.ingest.machinefile import read_machine
 from traceaudit.ingest.modelconfig import read_model_config
@@ -53,6 +53,7 @@ def kernel_options(flags: KernelFlags, base: ReconcileOptions) -> KernelOptions:
     ConfigError
         If a file cannot be used.
     """
+    spread(tp=flags.tp, ep=flags.ep)
     contexts = None if flags.context is None else cached_tokens(flags.context, flags.batch)
     config, model = (None, None) if flags.model is None else _model(flags)
     workload = None
@@ -67,6 +68,10 @@ def kernel_options(flags: KernelFlags, base: ReconcileOptions) -> KernelOptions:
             contexts, kv_dtype=kv_dtype(flags.kv_dtype), parallelism=Parallelism(tp=flags.tp, ep=flags.ep)
         )
         model.refuse(flags.tp, flags.ep)
+    elif flags.tp != 1 and flags.spec is None:
+        raise UsageError("--tp needs --model or --spec", hint="add --model config.json")
+    elif flags.ep != 1:
+        raise UsageError("--ep needs --model", hint="add --model config.json")
     elif flags.kv_dtype is not None or flags.weights_dtype is not None:
         raise UsageError("--kv-dtype and --weights-dtype need --model", hint="add --model config.json")
     return KernelOptions(

@@ -125,7 +125,10 @@ def traced_floor_request(floor: RooflineFlags, selection: SelectionFlags) -> One
         If there is no model, or the flags make no sense in any case.
     """
     if floor.params is not None or floor.bits is not None:
-        raise UsageError("--trace needs --model: the napkin form has no parts", hint="--model config.json, or a packaged model's name")
+        raise UsageError(
+            "--trace needs --model: the napkin form has no parts",
+            hint="--model config.json, or a packaged model's name",
+        )
     wall = WallFlags(
         wall_ms=floor.wall_ms,
         tokens_per_second=floor.tokens_per_second,

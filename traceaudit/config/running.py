@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 from traceaudit.errors import UsageError
 from traceaudit.model.llm.quantisation import KvDtype
 
-__all__ = ["cached_tokens", "kv_dtype", "positive_amount"]
+__all__ = ["cached_tokens", "kv_dtype", "positive_amount", "spread"]
 
 SUFFIXES = {"K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 LARGEST = Decimal(10) ** 18
@@ -80,3 +80,16 @@ def positive_amount(flag: str, text: str) -> float:
     if not number.is_finite() or not 0 < number <= LARGEST:
         raise UsageError(f"{flag} is no positive number: {text!r}", hint="write it as 13e9 or 1792, without a unit")
     return float(number)
+
+
+def spread(**ranks: int) -> None:
+    """Check over how many ranks a model is spread, by the names of the flags.
+
+    Raises
+    ------
+    UsageError
+        If a number is below 1.
+    """
+    for flag, value in ranks.items():
+        if value < 1:
+            raise UsageError(f"--{flag} must be at least 1, found {value}", hint="it counts GPUs; 1 leaves it out")

@@ -14,7 +14,7 @@ from traceaudit.ingest.decode import Block, Failure
 from traceaudit.ingest.foreign import refuse, refuse_without_rows
 from traceaudit.ingest.limits import Limits
 from traceaudit.ingest.resync import RepairLog, resync
-from traceaudit.ingest.rowcuts import Taken, first_cut, listed, take_rows
+from traceaudit.ingest.rowcuts import Taken, first_cut, take_rows
 from traceaudit.ingest.topkeys import nests_deeper
 
 __all__ = ["BlockReader", "Document", "Guess"]
@@ -106,23 +106,20 @@ class BlockReader:
         if self._at_end or self._document.rows_end:
             return None
         chunk = self._read(self._limits.block_bytes)
-        text = self._text + chunk
-        cut = first_cut(text) if len(chunk) == self._limits.block_bytes else None
+        cut = first_cut(chunk) if len(chunk) == self._limits.block_bytes else None
         if cut is None:
             self._again = chunk + self._again
             return None
-        guess = Guess(text, cut[0], self._place)
-        self._text = text[cut[1] :]
-        self._place += cut[1]
+        guess = Guess(self._text, chunk, cut[0], self._place)
+        self._place += len(self._text) + cut[1]
+        self._text = chunk[cut[1] :]
         return guess
 
     def go_back(self, guesses: Sequence["Guess"]) -> None:
         """Undo the latest guesses, the earliest of them first in the list."""
-        first, later = guesses[0], guesses[1:]
-        size = self._limits.block_bytes
-        self._again = b"".join((first.text[-size:], *(guess.text[-size:] for guess in later), self._again))
-        self._text = first.text[:-size]
-        self._place = first.place
+        self._again = b"".join((*(guess.chunk for guess in guesses), self._again))
+        self._text = guesses[0].rest
+        self._place = guesses[0].place
 
     def _read(self, size: int) -> bytes:
         if not self._again:
@@ -146,25 +143,26 @@ class Guess:
 
     Attributes
     ----------
-    text
-        What was there to cut, the latest read at its end.
+    rest, chunk
+        Its text: what the block before left, and what was read then.
     end
-        Where its last row ends.
+        Where the last row ends in the chunk.
     place
-        Where it begins in the file.
+        Where the text begins in the file.
     """
 
-    __slots__ = ("end", "place", "text")
+    __slots__ = ("chunk", "end", "place", "rest")
 
-    def __init__(self, text: bytes, end: int, place: int) -> None:
-        self.text = text
+    def __init__(self, rest: bytes, chunk: bytes, end: int, place: int) -> None:
+        self.rest = rest
+        self.chunk = chunk
         self.end = end
         self.place = place
 
     @property
     def rows(self) -> bytes:
         """The JSON text of the list of rows, if the cut is right."""
-        return listed(self.text, self.end)
+        return b"".join((b"[", self.rest, memoryview(self.chunk)[: self.end], b"]"))
 
 
 def _to_rows(source: Source, limits: Limits, document: Document) -> bytes:

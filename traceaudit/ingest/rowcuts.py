@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from traceaudit.ingest.decode import Block, Failure, decode_rows
 
-__all__ = ["END_OF_ROWS", "NEXT_ROW", "Taken", "first_cut", "listed", "take_rows"]
+__all__ = ["END_OF_ROWS", "NEXT_ROW", "Taken", "first_cut", "take_rows"]
 
 _SPACE = b" \t\r\n"
 
@@ -56,7 +56,7 @@ def take_rows(text: bytes) -> Taken:
     """
     for cut, following in _cuts(text):
         try:
-            return Taken(decode_rows(listed(text, cut)), following, ended=False)
+            return Taken(decode_rows(_listed(text, cut)), following, ended=False)
         except Failure as failure:
             if failure.trailing:
                 return _up_to_bracket(text, failure)
@@ -72,7 +72,7 @@ def take_rows(text: bytes) -> Taken:
 
 def _up_to_bracket(text: bytes, failure: Failure) -> Taken:
     end = text.rindex(b"]", 0, failure.position)
-    return Taken(decode_rows(listed(text, end)), end + 1, ended=True)
+    return Taken(decode_rows(_listed(text, end)), end + 1, ended=True)
 
 
 def first_cut(text: bytes) -> tuple[int, int] | None:
@@ -80,8 +80,7 @@ def first_cut(text: bytes) -> tuple[int, int] | None:
     return next(_cuts(text), None)
 
 
-def listed(text: bytes, size: int) -> bytes:
-    """Return the first bytes of the text, which hold whole rows, as the text of a list."""
+def _listed(text: bytes, size: int) -> bytes:
     return b"".join((b"[", memoryview(text)[:size], b"]"))
 
 

@@ -7,7 +7,7 @@ from traceaudit.report.format import duration
 if TYPE_CHECKING:
     from traceaudit.model.results.distance import Distance, Part
 
-__all__ = ["NAMES", "distance_notes", "distance_rows", "distance_text"]
+__all__ = ["NAMES", "distance_notes", "distance_rows", "distance_text", "impossible_text"]
 
 LEAST_FRAC = 0.0005
 NAMES = {
@@ -35,7 +35,22 @@ def distance_text(distance: "Distance") -> str:
         part = distance.part(name)
         if part is not None and abs(part.time_ns) >= least_ns:
             text += f" + {_idle_name(distance, part)} {duration(part.time_ns / steps)}"
-    return text
+    impossible = impossible_text(distance)
+    return text + (f"; {impossible}" if impossible else "")
+
+
+def impossible_text(distance: "Distance") -> str:
+    """Say which kernels take less time than the hardware allows, empty where none do."""
+    faster = [
+        f"{NAMES[part.name]} {duration(part.took_ns / distance.steps)} of {duration(part.least_ns / distance.steps)}"
+        for part in distance.impossible
+    ]
+    if not faster:
+        return ""
+    return (
+        f"FASTER than their floor: {', '.join(faster)} at least, so model, batch, context or device are not this "
+        "trace's (or kernels' names do not say what they do)"
+    )
 
 
 def distance_rows(distance: "Distance") -> tuple[tuple[str, float, float, float], ...]:
@@ -60,6 +75,9 @@ def _idle_name(distance: "Distance", part: "Part") -> str:
 def distance_notes(distance: "Distance") -> tuple[str, ...]:
     """Say what the rows stand for."""
     notes = ["kernels by name: weights are the floor of the matrix products, caches that of attention"]
+    impossible = impossible_text(distance)
+    if impossible:
+        notes.insert(0, impossible)
     if distance.full_speed:
         notes.append("idle is the wall minus busy: the profiled step is longer than the wall")
     if not distance.from_wall:

@@ -18,7 +18,7 @@ __all__ = [
     "notes_of",
     "peak_text",
     "rate_text",
-    "steps_text",
+    "scope_text",
 ]
 
 WHOLE = 100
@@ -31,7 +31,7 @@ _MARKS = {
 }
 
 
-def steps_text(device: "DeviceKernels") -> str:
+def scope_text(device: "DeviceKernels") -> str:
     """Say what is of the whole trace, and what is a mean of the used steps."""
     if device.steps is None:
         return "time, share and launches are of the whole trace; no step is used, so nothing is known of a step"

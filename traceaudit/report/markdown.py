@@ -14,7 +14,7 @@ from traceaudit.report.kernel_words import (
     notes_of,
     peak_text,
     rate_text,
-    steps_text,
+    scope_text,
 )
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.remarks import finding_notes, left_out, remarks, steps_text, totals_text, verdict_reason
@@ -230,7 +230,7 @@ def _kernels(device: "DeviceKernels", *, mark: str) -> list[str]:
     ]
     if not device.kernels:
         return lines
-    notes = (steps_text(device), coverage_text(device), ceiling_text(device), *notes_of(device))
+    notes = (scope_text(device), coverage_text(device), ceiling_text(device), *notes_of(device))
     lines += [*(f"- {escape(note)}" for note in notes), ""]
     scale: Scale = scale_for(max(row.op_time_ns for row in device.kernels))
     shown, rest = device.kernels[:MOST_KERNELS], device.kernels[MOST_KERNELS:]

@@ -31,10 +31,7 @@ def floor_block(page: "OnePage") -> Block:
     if gap is not None:
         if gap.factor < 1:
             answer += "; the step is SHORTER"
-            sure = gap.factor_of_minimum < 1
-            evidence.append(
-                TOO_SHORT if sure else "below the expectation: tokens agree on experts more than chance does"
-            )
+            evidence.append(gap.remark)
         else:
             answer += f"; the step takes {factor(gap.factor)} the expected"
             evidence.append(_factors(page))
@@ -46,9 +43,6 @@ def floor_block(page: "OnePage") -> Block:
     if exchanged:
         evidence.append(f"communication, not in the floor: {exchanged}")
     return Block("What floor?", answer, tuple(evidence))
-
-
-TOO_SHORT = "no step is shorter than its floor: model, batch, context or device are not this step's"
 
 
 def _factors(page: "OnePage") -> str:

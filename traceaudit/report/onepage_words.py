@@ -64,7 +64,7 @@ def believe_block(page: "OnePage") -> Block:
     return Block("Believe it?", f"{verdict.upper()}: {reason or verdict_reason(page.completeness)}", tuple(evidence))
 
 
-OF_THE_WALL = {"wall_below_busy", "rank_skew", "spinning_collective"}
+OF_THE_WALL = {"wall_below_busy", "rank_skew", "spinning_collective", "unlike_runs"}
 
 
 def step_block(page: "OnePage") -> Block:

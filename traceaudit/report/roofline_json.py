@@ -111,6 +111,7 @@ def _gap(gap: "Gap") -> Object:
         "numerator": gap.numerator,
         "denominator": gap.denominator,
         "factor_of_minimum": gap.factor_of_minimum,
+        "remark": gap.remark or None,
         "other_readings": [
             {"step_ns": reading.step_ns, "source": reading.source, "factor": factor} for reading, factor in gap.others
         ],

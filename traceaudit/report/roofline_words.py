@@ -76,7 +76,8 @@ def exchange_text(communication: "Communication") -> str | None:
 
 def gap_texts(gap: "Gap") -> tuple[str, ...]:
     """Say how far the measured step is from the floor, numerator and denominator named."""
-    lines = [f"{factor(gap.factor)} = {gap.numerator} / {gap.denominator}"]
+    lines = [gap.remark] if gap.remark else []
+    lines.append(f"{factor(gap.factor)} = {gap.numerator} / {gap.denominator}")
     if abs(gap.factor_of_minimum - gap.factor) > 0.01 * gap.factor:
         lines.append(f"{factor(gap.factor_of_minimum)} over the minimum")
     lines += [f"another reading: {duration(r.step_ns)} ({r.source}), {factor(times)}" for r, times in gap.others]

@@ -63,6 +63,23 @@ def test_the_wall_of_all_steps_is_shared(view):
     assert gemm.share_of_wall_frac == pytest.approx(0.25)
 
 
+def test_a_step_is_the_mean_of_the_used_steps_own_ops(view):
+    """Step 1 alone is used: the 40 of its gemm, not the 70 of both; an op outside the steps counts in none."""
+    gemm, copy = attribute(view, groups([0, 2], [1]), used=[False, True], wall_ns=80_000).kernels
+    assert (gemm.launches, gemm.op_time_ns) == (2, 70_000)
+    assert (gemm.launches_per_step, gemm.per_step_ns, gemm.share_of_wall_frac) == (1, 40_000, 0.5)
+    assert (copy.launches_per_step, copy.per_step_ns, copy.share_of_wall_frac) == (0, 0, 0)
+    outside = replace(view, windows=replace(view.windows, step=np.array([-1, 0, 1], np.int64)))
+    gemm, _ = attribute(outside, groups([0, 2], [1])).kernels
+    assert (gemm.launches_per_step, gemm.per_step_ns) == (0.5, 20_000)
+
+
+def test_without_a_used_step_nothing_is_said_of_a_step(view):
+    device = attribute(view, groups([0, 2], [1]), used=[False, False], wall_ns=80_000)
+    gemm = device.kernels[0]
+    assert (device.steps, gemm.per_step_ns, gemm.launches_per_step, gemm.share_of_wall_frac) == (None, None, None, None)
+
+
 def test_ops_that_were_cut_are_flagged(view):
     clipped = view.ops.replace(clipped_ns=np.array([0, 0, 7], np.int64))
     gemm, copy = attribute(replace(view, ops=clipped), groups([0, 2], [1])).kernels

@@ -1,6 +1,7 @@
 """The bound on kernel work, the choice of fixes, and the choice of the step time, on results built by hand."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import samples
@@ -9,12 +10,14 @@ import serverlogs
 from traceaudit.analyses.onepage.bound import gain_bound, hidden_kernels, kernel_lines, without
 from traceaudit.analyses.onepage.decision import decide
 from traceaudit.analyses.onepage.fixes import Situation, kernel_evidence
+from traceaudit.analyses.roofline import gap_of
 from traceaudit.analyses.serverlog.choice import choose_step
 from traceaudit.errors import InvariantError
 from traceaudit.model.findings import Finding, Severity
 from traceaudit.model.results import Completeness, DeviceKernels, KernelRow, Wall
 from traceaudit.model.results.kernels import KernelRates
-from traceaudit.model.results.onepage import FixKind, KernelLine, OnePage, ServerSide, StepChoice
+from traceaudit.model.results.onepage import FixKind, FloorSide, KernelLine, OnePage, ServerSide, StepChoice
+from traceaudit.model.results.roofline import Floor, Reading
 from traceaudit.model.results.whatif import DeviceWhatIf, KernelGain
 
 MS = 1_000_000
@@ -120,7 +123,7 @@ def test_lines_join_costs_and_gains_by_name():
     """Two launches of 3 ms in one used step of 8 ms op time."""
     (device,) = samples.graph_decode().devices
     total = sum(item.op_time_ns for item in device.steps.items if item.used) / device.ledger.steps
-    kernels = DeviceKernels(0, 0, None, 6 * MS, 6 * MS, (row("a", 6 * MS, launches=2, mean_ns=3.0 * MS),))
+    kernels = DeviceKernels(0, 0, None, 6 * MS, 6 * MS, (row("a", 6 * MS, launches_per_step=2.0),))
     gains = (KernelGain("gone", 1.0, 0.0, 1.0), KernelGain("a", 6.0 * MS, 5.0 * MS, 6.0 * MS))
     (found,) = kernel_lines(kernels, prediction(*gains), device)
     assert (found.launches, found.save_ns, found.op_time_ns) == (2, 5 * MS, 6 * MS)
@@ -129,7 +132,8 @@ def test_lines_join_costs_and_gains_by_name():
 
 def test_without_a_re_timing_lines_have_costs_alone():
     (device,) = samples.graph_decode().devices
-    kernels = DeviceKernels(0, 0, None, 6 * MS, 6 * MS, (row("a", 6 * MS, launches=2, mean_ns=3.0 * MS),), steps=2)
+    shown = row("a", 6 * MS, launches=3, launches_per_step=1.0, per_step_ns=3.0 * MS)
+    kernels = DeviceKernels(0, 0, None, 6 * MS, 6 * MS, (shown,), steps=1)
     (found,) = kernel_lines(kernels, None, device)
     assert (found.op_time_ns, found.launches, found.save_ns) == (3 * MS, 1, None)
     assert hidden_kernels((found,)) == ()
@@ -166,6 +170,72 @@ def test_a_kernel_with_known_bytes_goes_to_its_speed_of_light_and_no_further():
     (fix, *_) = decide(situation(kernels=(known,), retime=step_without({"gemm": 40 * MS})))
     assert fix.what == "bring {names} to its speed of light"
     assert fix.step_ns == pytest.approx(70 * MS)
+
+
+def floor_of(expected_ns, *, minimum_ns=None, asked_ns=None, step_ns=STEP_NS, pp=1):
+    """A floor side; only bounds, gap and stages are looked at."""
+
+    def bounds(time_ns, least_ns):
+        floor = Floor(least_ns, time_ns, time_ns, time_ns, None, "memory")
+        return SimpleNamespace(
+            floor=floor, gap=gap_of(floor, (Reading(step_ns, "wall"),), 8), setting=SimpleNamespace(pp=pp)
+        )
+
+    asked = None if asked_ns is None else bounds(asked_ns, asked_ns)
+    return FloorSide(bounds(expected_ns, minimum_ns or expected_ns), "", "", "", asked)
+
+
+def test_no_step_is_promised_below_the_floor():
+    """A kernel of 80 ms without bytes, a floor of 30 ms and nothing else that could carry it: 50 ms go, not 80."""
+    lines = (line("gemm_a", 80 * MS, 1.0),)
+    retime = step_without({"gemm_a": 80 * MS})
+    assert decide(situation(kernels=lines, retime=retime))[0].step_ns == 20 * MS
+    (fix,) = decide(situation(kernels=lines, retime=retime, floor=floor_of(30 * MS)))
+    assert (fix.step_ns, fix.floor_binds) == (pytest.approx(50 * MS), True)
+
+
+def test_what_other_kernels_can_carry_is_not_asked_of_one():
+    """The floor of 30 ms; gemm_b carries 10 ms at its speed of light, gemm_c 15 ms at most: 5 ms are left to gemm_a."""
+    lines = (
+        line("gemm_a", 50 * MS, 0.5),
+        line("gemm_b", 20 * MS, 0.2, rates=KernelRates(sol_frac=0.5)),
+        line("gemm_c", 15 * MS, 0.15),
+        line("norm", 15_000, 0.15),
+    )
+    retime = step_without({"gemm_a": 50 * MS, "gemm_b": 20 * MS, "gemm_c": 15 * MS})
+    first, second, *_ = decide(situation(kernels=lines, retime=retime, floor=floor_of(30 * MS)))
+    assert (first.step_ns, first.floor_binds) == (pytest.approx(55 * MS), True)
+    # Without gemm_c, both of unknown bytes must hold 20 ms.
+    assert (second.names, second.step_ns) == (("gemm_b",), pytest.approx(45 * MS))
+
+
+@pytest.mark.parametrize("pp", [1, 2])
+def test_all_fixes_together_stay_above_the_floor(pp):
+    lines = tuple(line(f"norm_{index}", 10_000, 0.25) for index in range(4))
+    times = dict.fromkeys((one.row.name for one in lines), 24.0 * MS)
+    (fix,) = decide(situation(kernels=lines, retime=step_without(times), floor=floor_of(30 * MS, pp=pp)))
+    assert (fix.step_ns, fix.floor_binds) == (30 * MS, True)
+
+
+def test_a_step_below_the_expected_floor_is_held_against_the_minimum():
+    lines = tuple(line(f"norm_{index}", 10_000, 0.25) for index in range(4))
+    times = dict.fromkeys((one.row.name for one in lines), 24.0 * MS)
+    floor = floor_of(120 * MS, minimum_ns=40 * MS)
+    assert decide(situation(kernels=lines, retime=step_without(times), floor=floor))[0].step_ns == 40 * MS
+
+
+def test_a_step_shorter_than_its_floor_decides_nothing():
+    lines = (line("gemm_a", 80 * MS, 1.0),)
+    (fix,) = decide(situation(kernels=lines, retime=step_without({"gemm_a": 80 * MS}), floor=floor_of(101 * MS)))
+    assert (fix.kind, fix.what) == (FixKind.RECORD, "give model, batch, context and device of this trace")
+
+
+def test_log_and_trace_of_two_runs_decide_nothing():
+    lines = (line("gemm_a", 80 * MS, 1.0),)
+    found = decide(situation(kernels=lines, retime=step_without({"gemm_a": 80 * MS}), other_run=("graphs",)))
+    assert [(fix.what, fix.evidence) for fix in found] == [
+        ("take log and trace from the same run", "graphs: nothing follows from the two together")
+    ]
 
 
 def test_short_kernels_that_are_no_products_are_fused_together():

@@ -55,6 +55,7 @@ def test_an_unreliable_trace_shows_no_share_of_idle_time(unreliable):
         text = render("onepage", form, unreliable)
         assert re.search(r"idle[^\n%]{0,40}\d%", text) is None
         assert "39.0%?" in text
+        assert re.search(r"54\.\d+( ms)?\?[ |]+39\.0%\?[ |]+\S+( ms)?\?", text)  # time, share and gain alike
 
 
 def test_a_step_below_its_floor_is_of_something_else(page):

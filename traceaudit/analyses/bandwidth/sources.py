@@ -8,9 +8,12 @@ from traceaudit.model.bytes.borrowed import Borrowed, OtherRun, borrow
 from traceaudit.model.bytes.fromtrace import TraceSources
 from traceaudit.model.bytes.roles import RoleMatch, assign_roles
 from traceaudit.model.bytes.shares import OpWork, OpWorkBuilder
+from traceaudit.model.bytes.work import Family, Source, Work
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.enclosing import Enclosing, enclosing_rows
 from traceaudit.model.kerneloptions import KernelOptions
+from traceaudit.model.llm.attention import GroupedQuery
+from traceaudit.model.llm.latent import Latent
 from traceaudit.model.schema import HostCategory
 
 __all__ = ["Sourced", "other_run", "sources_of"]
@@ -28,11 +31,14 @@ class Sourced:
         Framework ops around launches.
     notes
         How much another trace or the model explained.
+    misfit
+        Why the model cannot be that of the trace; empty where it can.
     """
 
     work: OpWork
     around: Enclosing
     notes: tuple[str, ...]
+    misfit: str = ""
 
 
 def sources_of(view: DeviceView, options: KernelOptions, other: OtherRun | None = None) -> Sourced:
@@ -44,14 +50,25 @@ def sources_of(view: DeviceView, options: KernelOptions, other: OtherRun | None 
     trace.by_ops(builder, annotated=True)
     trace.by_spec(builder, options.specs)
     trace.by_ops(builder, annotated=False)
-    notes = []
+    notes = list(trace.spec_notes)
+    misfit = ""
     names, step = view.trace.names, view.windows.step
     if other is not None:
         notes.append(_borrowed(borrow(builder, names, view.ops, step, other), other.path))
     if options.model is not None and options.workload is not None:
         match = assign_roles(builder, names, view.ops, step, options.model, options.workload)
         notes.append(_matched(match, len(options.model.layers), options.model.name))
-    return Sourced(builder.done(), around, tuple(notes))
+        attends = all(isinstance(layer.attention, GroupedQuery | Latent) for layer in options.model.layers)
+        misfit = notes[-1] if attends and match.layers and not match.fits else ""
+    work = builder.done()
+    asked = options.run.batch is not None or options.run.context is not None
+    if asked and options.model is None and not options.specs and not any(_of_attention(one) for one in work.works):
+        notes.append("--batch and --context change nothing: no op of the trace asks for them; --model or --spec does")
+    return Sourced(work, around, tuple(notes), misfit)
+
+
+def _of_attention(work: Work) -> bool:
+    return work.family is Family.ATTENTION and work.source is Source.SHAPE
 
 
 def other_run(view: DeviceView, options: KernelOptions) -> OtherRun:
@@ -71,6 +88,11 @@ def _borrowed(found: Borrowed, path: str) -> str:
 
 
 def _matched(match: RoleMatch, layers: int, name: str) -> str:
+    if not match.fits:
+        return (
+            f"model {name}: a step shows {match.layers} attention kernels and the model has {layers} layers, so that "
+            "no role fits and none of its bytes are used: is it the model of this trace?"
+        )
     if match.layers != layers:
         return (
             f"model {name}: a step shows {match.layers} attention kernels for {layers} layers, so that no layer "

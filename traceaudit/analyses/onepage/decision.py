@@ -38,7 +38,8 @@ def decide(situation: Situation) -> tuple[Fix, ...]:
     to what the floor leaves to it where they are not. No step is promised below the floor of its batch.
     """
     fixes = list(_record_again(situation))
-    if situation.prediction is None or situation.other_run or "wall_below_busy" in situation.codes:
+    nothing_follows = situation.other_run or _below_floor(situation) or "wall_below_busy" in situation.codes
+    if situation.prediction is None or nothing_follows:
         return tuple(fixes)
     left, done = _believable(situation, candidates_of(situation)), _Done()
     step_ns = situation.prediction.baseline_ns
@@ -69,9 +70,20 @@ def _record_again(situation: Situation) -> Iterator[Fix]:
     if situation.other_run:
         evidence = f"{'; '.join(situation.other_run)}: nothing follows from the two together"
         yield Fix(FixKind.RECORD, "take log and trace from the same run", (), evidence, None, None, None)
+    if _below_floor(situation):
+        evidence = (
+            "the step is shorter than its floor: the floor is not that of this trace, and nothing follows from it"
+        )
+        yield Fix(FixKind.RECORD, "give model, batch, context and device of this trace", (), evidence, None, None, None)
     if "wall_below_busy" in situation.codes:
         evidence = "the wall is shorter than the device's busy time: it is of another run, and nothing follows from it"
         yield Fix(FixKind.RECORD, "measure trace and wall on the same run", (), evidence, None, None, None)
+
+
+def _below_floor(situation: Situation) -> bool:
+    """Tell whether the step is shorter than the hardware allows: the floor is of something else."""
+    gap = None if situation.floor is None else situation.floor.roofline.gap
+    return gap is not None and gap.factor_of_minimum < 1
 
 
 def _believable(situation: Situation, candidates: list[Candidate]) -> list[Candidate]:

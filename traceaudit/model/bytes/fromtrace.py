@@ -48,6 +48,7 @@ class TraceSources:
         self._calls: dict[tuple[int, int], OpCall] = {}
         self._works: dict[tuple[int, int, int], Work | None] = {}
         self._owned: dict[int, int] | None = None
+        self.spec_notes: list[str] = []
 
     def reported(self, into: OpWorkBuilder) -> None:
         """Take the sizes that copy records state: both sides of a copy within the device, one of any other."""
@@ -82,6 +83,10 @@ class TraceSources:
             for code in np.unique(self._ops.name).tolist()
         }
         works: dict[tuple[object, ...], Work | None] = {}
+        matched, unknown = {spec.where: 0 for spec in specs}, {spec.where: 0 for spec in specs}
+        for spec in chosen.values():
+            if spec is not None:
+                matched[spec.where] += 1
         for op in np.flatnonzero(into.open()).tolist():
             spec = chosen[int(self._ops.name[op])]
             if spec is None:
@@ -93,6 +98,16 @@ class TraceSources:
             work = works[key]
             if work is not None:
                 into.put_all([op], work)
+            else:
+                unknown[spec.where] += 1
+        for spec in specs:
+            if not matched[spec.where]:
+                self.spec_notes.append(f"{spec.where}: match {spec.match.pattern!r} decides for no kernel of the trace")
+            elif unknown[spec.where]:
+                self.spec_notes.append(
+                    f"{spec.where}: {spec.bytes.text!r} asks for what is not known of {unknown[spec.where]:,} "
+                    "launches, which keep their next source"
+                )
 
     def call(self, op: int) -> OpCall | None:
         """Return the innermost framework op around a launch, with its operands."""

@@ -41,18 +41,21 @@ class RoleMatch:
         How the engine fuses them.
     layers
         Attention kernels of a whole step, as many as the model has layers if all is well.
+    fits
+        Whether a whole step shows the model's layers, or there is no whole step to tell; else no kernel got bytes.
     """
 
     products: int
     unplaced: int
     style: Style
     layers: int
+    fits: bool = True
 
 
 def assign_roles(
     into: OpWorkBuilder, names: tuple[str, ...], ops: DeviceOps, step: I64, model: Architecture, workload: Workload
 ) -> RoleMatch:
-    """Give kernels without bytes those of their roles in the model."""
+    """Give kernels without bytes those of their roles in the model; none where no whole step has the model's layers."""
     roles = RoleWork(model, workload)
     sizes = _Sizes(model, workload)
     layouts: dict[tuple[KernelClass, ...], Layout] = {}
@@ -62,6 +65,9 @@ def assign_roles(
     styles: dict[Style, int] = {}
     sequences = _sequences(ops, step)
     marks = _marks(sequences, names, ops, duration, len(model.layers))
+    shown = [_layers_shown([names[int(ops.name[op])] for op in rows], marks) for rows, whole in sequences if whole]
+    if shown and len(model.layers) not in shown:
+        return RoleMatch(0, 0, Style(), max(shown), fits=False)
     for members, whole in sequences:
         texts = [names[int(ops.name[op])] for op in members]
         classes = _classes(texts, marks)
@@ -114,6 +120,12 @@ def _needed(chosen: Sequence[str], count: Counter[str], layers: int) -> Sequence
     """Return the one kernel that marks all layers alone, if there is one."""
     alone = [text for text in chosen if count[text] == layers]
     return alone[:1] or chosen
+
+
+def _layers_shown(texts: Sequence[str], marks: frozenset[str]) -> int:
+    """Return how many kernels mark layers, or else how many a name says to be attention."""
+    marked = sum(text in marks for text in texts)
+    return marked or sum(kernel_class(text) is KernelClass.ATTENTION for text in texts)
 
 
 def _classes(texts: Sequence[str], marks: frozenset[str]) -> list[KernelClass]:

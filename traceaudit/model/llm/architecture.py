@@ -96,8 +96,10 @@ class Architecture:
         tables = self.head_elements * (1 if self.tied else 2)
         return ParameterCount(everything + tables + self.hidden, active + self.head_elements + self.hidden)
 
-    def refuse(self, tp: int, ep: int) -> None:
+    def refuse(self, tp: int, ep: int, pp: int = 1) -> None:
         """Raise `UsageError` where so many ranks cannot share the model."""
+        if pp > len(self.layers):
+            raise UsageError(f"pp {pp} is more than {len(self.layers)} layers: engines refuse that", where=self.name)
         for layer, _ in self.kinds():
             problem = layer.attention.check(tp)
             if problem is None and isinstance(layer.ffn, Experts) and ep > layer.ffn.count:

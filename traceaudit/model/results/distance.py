@@ -6,6 +6,9 @@ from traceaudit.model.results.conservation import conserve
 
 __all__ = ["Distance", "Part"]
 
+NOISE_FRAC = 0.05
+"""Kernels may seem faster than their floor by clocks and by names that do not tell all, not by more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -22,12 +25,20 @@ class Part:
         Time that the term took in all.
     floor_ns
         What of the floor belongs to it; the parts' sum to the floor.
+    least_ns
+        The same of the minimum floor: nothing can take less.
     """
 
     name: str
     time_ns: int
     took_ns: int
     floor_ns: int
+    least_ns: int = 0
+
+    @property
+    def impossible(self) -> bool:
+        """Whether it took less time than the hardware allows."""
+        return self.took_ns < (1 - NOISE_FRAC) * self.least_ns
 
     def __post_init__(self) -> None:
         """Check that the time beyond the floor and the floor sum to the time taken."""
@@ -68,6 +79,11 @@ class Distance:
     def below_speed_of_light_ns(self) -> int:
         """Time of kernels and copies beyond the floor."""
         return sum(part.time_ns for part in self.parts if part.name not in {"idle", "outside"})
+
+    @property
+    def impossible(self) -> tuple[Part, ...]:
+        """The terms that took less time than the hardware allows."""
+        return tuple(part for part in self.parts if part.impossible)
 
     def part(self, name: str) -> Part | None:
         """Return a part by its name, None if it is not there."""

@@ -174,6 +174,18 @@ class Gap:
     denominator: str
     others: tuple[tuple[Reading, float], ...] = ()
 
+    @property
+    def remark(self) -> str:
+        """What a measurement below the floor means; empty where it is none."""
+        if self.factor_of_minimum < 1:
+            return (
+                "measured below the floor: no step is shorter than its floor, so model, batch, context or device are "
+                "not this step's"
+            )
+        if self.factor < 1:
+            return "measured below the expected floor: tokens agree on experts more than chance does"
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:

@@ -15,7 +15,7 @@ from traceaudit.report.kernel_words import (
     notes_of,
     peak_text,
     rate_text,
-    steps_text,
+    scope_text,
 )
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.terminal.canvas import Canvas, Column
@@ -60,7 +60,7 @@ def _device(canvas: Canvas, device: "DeviceKernels", page: Page, mark: str) -> N
     if not device.kernels:
         canvas.line(("no device ops", "dim"), indent=2)
         return
-    for text in (steps_text(device), coverage_text(device), ceiling_text(device), *notes_of(device)):
+    for text in (scope_text(device), coverage_text(device), ceiling_text(device), *notes_of(device)):
         canvas.paragraph((text, ""), indent=2, hang=2)
     shown, rest = device.kernels[:MOST_ROWS], device.kernels[MOST_ROWS:]
     _table(canvas, shown, page, mark)
@@ -75,14 +75,15 @@ def _device(canvas: Canvas, device: "DeviceKernels", page: Page, mark: str) -> N
 
 
 def _table(canvas: Canvas, shown: "tuple[KernelRow, ...]", page: Page, mark: str) -> None:
+    """Write the rows; gains take the place of the whole trace's op time, which share and heading still tell."""
     total, each = scale_for(max(row.op_time_ns for row in shown)), scale_for(max(row.mean_ns for row in shown))
     step = scale_for(max(row.per_step_ns or 0.0 for row in shown))
-    units = {"a step": f"{step.unit} a step", "mean": f"mean {each.unit}"}
+    units = {"a step": f"{step.unit}/step", "mean": f"mean {each.unit}"}
     saved = scale_for(max((row.save_ns or 0.0 for row in shown), default=0.0))
     gains = any(row.save_ns is not None for row in shown)
     columns = [
         *([Column("#", right=True)] if page.full_names else []),
-        Column(f"{total.unit}", right=True),
+        *([] if gains else [Column(f"{total.unit}", right=True)]),
         *(replace(column, heading=units.get(column.heading, column.heading)) for column in COLUMNS),
         *([Column(f"saves {saved.unit}", right=True)] if gains else []),
         Column("name", flexible=True),
@@ -90,7 +91,7 @@ def _table(canvas: Canvas, shown: "tuple[KernelRow, ...]", page: Page, mark: str
     rows = [
         [
             *([str(number)] if page.full_names else []),
-            total.text(row.op_time_ns) + mark,
+            *([] if gains else [total.text(row.op_time_ns) + mark]),
             percent(row.share_of_op_time_frac, 1) + mark,
             f"{row.launches:,}",
             "-" if row.per_step_ns is None else step.text(row.per_step_ns) + mark,
