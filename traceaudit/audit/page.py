@@ -8,6 +8,7 @@ from traceaudit.analyses.onepage.decision import decide
 from traceaudit.analyses.onepage.fixes import Situation
 from traceaudit.analyses.onepage.samerun import eager_trace, other_run
 from traceaudit.analyses.serverlog.analysis import serverlog
+from traceaudit.analyses.serverlog.readings import wall_of_log
 from traceaudit.analyses.whatif import KERNELS_RANKED, predict
 from traceaudit.audit.floor import architecture_of
 from traceaudit.audit.floorside import FloorInput, engine_batch, floor_input, floor_side, trace_batch
@@ -82,7 +83,7 @@ def _other_run(
     if report is None:
         return ()
     recorded = next((wall for trace in traces if (wall := recorded_wall(trace)) is not None), None)
-    return tuple(other_run(report, step, recorded, view, device))
+    return tuple(other_run(report, wall_of_log(step.readings), recorded, view, device))
 
 
 def _eager(report: ServerReport | None, view: DeviceView, device: DeviceAudit) -> Iterator[Finding]:

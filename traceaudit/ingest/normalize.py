@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from traceaudit.ingest.arguments import int64
 from traceaudit.ingest.clean import Rejected, center_of, keep_rows
-from traceaudit.ingest.collect import Codes, Collector, Pieces
+from traceaudit.ingest.collect import Collector
+from traceaudit.ingest.columns import Codes, Pieces
 from traceaudit.ingest.links import find_launches, roles_of_names
 from traceaudit.ingest.ranks import process_ranks, untagged
 from traceaudit.model.kinds import RULES, classify

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traceaudit.ingest.collect import Codes, Collector
+from traceaudit.ingest.collect import Collector
+from traceaudit.ingest.columns import Codes
 from traceaudit.ingest.decode import Block
 from traceaudit.ingest.limits import Limits
 

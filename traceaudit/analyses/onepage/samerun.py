@@ -4,11 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from traceaudit.analyses.serverlog.readings import wall_of_log
 from traceaudit.model import apis
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.results import DeviceAudit, Wall
-from traceaudit.model.results.onepage import StepChoice
 from traceaudit.model.results.serverlog import ServerReport
 from traceaudit.model.wording import brief
 
@@ -22,20 +20,19 @@ HARDLY = 0.1
 
 
 def other_run(
-    report: ServerReport, step: StepChoice, recorded: Wall | None, view: DeviceView, audit: DeviceAudit
+    report: ServerReport, logged: Wall | None, recorded: Wall | None, view: DeviceView, audit: DeviceAudit
 ) -> Iterator[str]:
     """Yield what contradicts that the log is of the run of the trace: the step time, or a replay that the log denies.
 
     Parameters
     ----------
-    report, step
-        The log, and the step times that follow from it.
+    report, logged
+        The log, and the step time that follows from it, None where none does.
     recorded
         The step as the trace's own recorder timed it, None where it did not.
     view, audit
         The device and its steps.
     """
-    logged = wall_of_log(step.readings)
     if recorded is not None and logged is not None:
         ratio = logged.step_ns / recorded.step_ns
         if not 1 / LIKE_FACTOR <= ratio <= LIKE_FACTOR:
