@@ -195,7 +195,7 @@ class Band:
         Examples
         --------
         >>> round(Band(0.99, 40).factor(None), 2), round(Band(0.99, 40).factor(12), 2)
-        (3.48, 4.47)
+        (3.48, 4.72)
         """
         z = NormalDist().inv_cdf(1 - (1 - self.confidence) / (1 if alone else max(self.tests, 1)))
         return _student(z, degrees)
