@@ -166,6 +166,8 @@ def _start_early(trace: TraceBuilder, rng: Random) -> None:
     """Move ops to before their launch."""
     starts = {row.correlation: row.start_ns for row in trace.host if row.correlation}
     for op in _some(rng, trace.ops, 2):
+        if op.correlation not in starts:
+            raise Inapplicable
         op.start_ns = starts[op.correlation] - rng.randint(2000, 50_000)
 
 

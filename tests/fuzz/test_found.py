@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from fuzz.engine import outcome_of
 from fuzz.oracle import run
-from renderers import render
+from renderers import document, dump, render
 from verdict.traces import decode, kernels, replays, without
 
 from traceaudit.model.results import Reconciliation
@@ -91,11 +91,45 @@ def test_the_tail_of_a_capture():
     assert found_in(data)["capture_edge_loss"] == "error"
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("distributedInfo", {"rank": 0, "world_size": 10**12}),
+        ("distributedInfo", {"rank": 0, "world_size": -5}),
+        ("distributedInfo", {"rank": "9" * 5000, "world_size": "9" * 5000}),
+        ("traceaudit", {"schema_version": 1, "wall_ns_per_step": [1e308]}),
+        ("traceaudit", {"schema_version": 1, "wall_ns_per_step": [5e-324]}),
+        ("deviceProperties", [{"id": "9" * 5000, "name": "x", "numSms": 10**18}]),
+        ("baseTimeNanoseconds", 10**30),
+    ],
+)
+def test_numbers_beyond_all_reason_around_the_events(key, value):
+    """10^12 ranks of which to list the absent; a wall of 0; a device of more digits than Python converts."""
+    made = document(decode(), "compact")
+    made.head[key] = value
+    assert not found_in(dump(made).encode())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ProfilerStep#{}", "step[decode bs={}]", "step[decode bs=5 toks={}]", "execute_context_0(0)_generation_{}({})"],
+)
+def test_numbers_beyond_all_reason_in_markers(name):
+    """Python converts no more than 4300 digits."""
+    trace = decode()
+    for row in trace.host:
+        if row.name.startswith("ProfilerStep"):
+            row.name = name.replace("{}", "9" * 5000)
+    assert report_of(render(trace)).devices[0].totals.device_ops == 10
+
+
 def test_inputs_that_failed_once():
     """Kinds and seeds of the recorded runs."""
     for kind, seed in (
         ("fields: device rows of unknown categories", 1_000_082),
         ("fields: device rows of unknown categories", 1062),
+        ("fields: device rows of unknown categories", 1985),
+        ("several: rows, fields and bytes", 1519),
         ("bytes: bytes replaced", 2_000_022),
         ("compressed: zstd", 2_000_082),
     ):

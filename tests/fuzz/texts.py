@@ -53,7 +53,13 @@ def _change_top_key(document: Document, rng: Random) -> None:
     keys = document.head if rng.random() < 0.7 or not document.tail else document.tail
     known = ["deviceProperties", "distributedInfo", "baseTimeNanoseconds", "schemaVersion", "traceaudit", "traceName"]
     for _ in range(rng.randint(1, 3)):
-        keys[rng.choice(known)] = rng.choice([*_VALUES, [{"id": "0"}], {"rank": "3"}, {"rank": -1}, [{"numSms": 1e9}]])
+        number = rng.choice([0, 1, -5, 10**12, 10**30, 1e308, 5e-324, "9" * 5000, "7", None])
+        shaped = [
+            [{"id": number, "name": "x", "numSms": number}],
+            {"rank": number, "world_size": number},
+            {"schema_version": 1, "wall_ns_per_step": [number], "batch": number},
+        ]
+        keys[rng.choice(known)] = rng.choice([*_VALUES, *shaped, *shaped, *shaped])
 
 
 def _odd_elements(document: Document, rng: Random) -> None:

@@ -6,6 +6,8 @@ from traceaudit.model.trace import DeviceInfo
 
 __all__ = ["list_devices"]
 
+_DIGITS = 9
+
 
 def list_devices(keys: TopKeys, ops: DeviceOps, ranks: tuple[int, ...]) -> tuple[DeviceInfo, ...]:
     """Return the devices listed by the file, and those used without being listed.
@@ -25,7 +27,8 @@ def list_devices(keys: TopKeys, ops: DeviceOps, ranks: tuple[int, ...]) -> tuple
 
 def _id(device: ListedDevice, position: int) -> int:
     if isinstance(device.id, str):
-        return int(device.id) if device.id.isascii() and device.id.isdigit() else position
+        is_number = device.id.isascii() and device.id.isdigit() and len(device.id) <= _DIGITS
+        return int(device.id) if is_number else position
     return position if device.id is None else device.id
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from traceaudit.ingest.captures import in_capture
 from traceaudit.ingest.severity import by_share, examples_of, in_ms
-from traceaudit.ingest.siblings import places_in_steps, repeating_order
+from traceaudit.ingest.siblings import markers_tell_batch, places_in_steps, repeating_order
 from traceaudit.model.apis import is_graph_launch
 from traceaudit.model.findings import Finding
 from traceaudit.model.schema import DeviceOps, HostCategory, HostRows
@@ -142,7 +142,7 @@ def _by_place(replays: list[_Replay], host: HostRows, names: Sequence[str]) -> I
     if places is not None:
         for place in np.unique(places[places >= 0]).tolist():
             group = [replays[index] for index in np.flatnonzero(places == place).tolist()]
-            yield group, _complete(group)
+            yield group, _complete(group, alike=markers_tell_batch(host, names))
         return
     contents = [replay.ops for replay in replays]
     period = repeating_order(contents)
@@ -167,10 +167,15 @@ def _union(group: list[_Replay]) -> _Content:
     return tuple(sorted(union.elements()))
 
 
-def _complete(group: list[_Replay]) -> _Content:
+def _complete(group: list[_Replay], *, alike: bool = False) -> _Content:
     """Return the content of a replay that lost nothing: the commonest, or a larger one that holds it.
 
     The larger one counts if it occurs twice, is much larger, or if no more than half of the replays agree on anything.
+
+    Parameters
+    ----------
+    alike
+        All are known to be of one graph, so the larger one counts in any case.
     """
     counts = Counter(replay.ops for replay in group if replay.ops)
     if not counts:
@@ -178,7 +183,7 @@ def _complete(group: list[_Replay]) -> _Content:
     usual = max(counts, key=lambda content: (counts[content], len(content)))
     largest = max(counts, key=lambda content: (len(content), counts[content]))
     agreed = 2 * counts[usual] > counts.total()
-    evident = counts[largest] > 1 or len(largest) >= LARGER * len(usual) or not agreed
+    evident = alike or counts[largest] > 1 or len(largest) >= LARGER * len(usual) or not agreed
     return largest if evident and _is_part(usual, largest) else usual
 
 

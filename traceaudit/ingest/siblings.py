@@ -8,13 +8,19 @@ import numpy.typing as npt
 from traceaudit.model.markers import PROFILER_STEP, source_of
 from traceaudit.model.schema import HostCategory, HostRows
 
-__all__ = ["places_in_steps", "repeating_order"]
+__all__ = ["markers_tell_batch", "places_in_steps", "repeating_order"]
 
 MIN_AGREEMENT = 0.5
 """Share of launches that must be like the one a period later. Damage breaks two pairs a launch, so in a trace of four
 replays one damaged replay leaves half of the pairs at the right period."""
 
 MAX_PERIOD = 512
+
+
+def markers_tell_batch(host: HostRows, names: Sequence[str]) -> bool:
+    """Return whether step markers say what ran, so that steps of one text replay one graph; a number does not."""
+    used = np.unique(host.name[host.category == HostCategory.ANNOTATION]).tolist()
+    return not any(PROFILER_STEP.fullmatch(names[code]) for code in used)
 
 
 def places_in_steps(rows: npt.NDArray[np.int64], host: HostRows, names: Sequence[str]) -> npt.NDArray[np.int64] | None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from traceaudit.ingest.clean import ABSURD_NS
 from traceaudit.ingest.decode import Failure
 from traceaudit.ingest.repair import MAX_REPAIRED_BYTES, repair
 from traceaudit.ingest.times import text_to_ns
@@ -18,6 +19,7 @@ __all__ = ["ListedDevice", "TopKeys", "nests_deeper", "parse_top_keys"]
 _T = TypeVar("_T")
 _SPACE = b" \t\r\n\0"
 _MAX_RANK = 1 << 31
+_DIGITS = len(str(_MAX_RANK))
 _MAX_MATCHES = 8  # of a key in a broken text
 
 VERSION_KEYS = (
@@ -231,7 +233,9 @@ def _base(value: Raw | UnsetType) -> int | None:
 def _wall(value: Raw | UnsetType) -> RecordedWall | None:
     text = _get(value, str)  # add_metadata stores texts, add_metadata_json stores objects
     wall = _get(Raw(text.encode()) if text is not None else value, _Wall)
-    if wall is None or not wall.wall_ns_per_step or min(wall.wall_ns_per_step) <= 0:
+    if wall is None or not wall.wall_ns_per_step:
+        return None
+    if min(wall.wall_ns_per_step) < 1 or max(wall.wall_ns_per_step) > ABSURD_NS:
         return None
     return RecordedWall(tuple(round(ns) for ns in wall.wall_ns_per_step), wall.batch, wall.context)
 
@@ -249,5 +253,5 @@ def _as_rank(value: int | str | None) -> int | None:
 
 def _as_int(value: int | str | None) -> int | None:
     if isinstance(value, str):
-        return int(value) if value.isascii() and value.isdigit() else None
-    return value
+        value = int(value) if value.isascii() and value.isdigit() and len(value) <= _DIGITS else None
+    return value if value is not None and abs(value) < _MAX_RANK else None

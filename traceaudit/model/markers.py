@@ -10,14 +10,14 @@ from traceaudit.model.results import StepKind, StepSource
 
 __all__ = ["NAMED_SOURCES", "StepLabel", "label_of", "source_of"]
 
-PROFILER_STEP = re.compile(r"ProfilerStep#\d+")
+PROFILER_STEP = re.compile(r"ProfilerStep#\d{1,18}")
 SGLANG = re.compile(r"step\[\s*(?P<mode>[^\s\]]+)(?P<fields>[^\]]*)\]")
 VLLM = re.compile(
-    r"execute_(?:(?P<new>\d+)_)?context_(?P<context>\d+)(?:\((?P<context_tokens>[^)]*)\))?"
-    r"_generation_(?P<generation>\d+)(?:\((?P<generation_tokens>[^)]*)\))?"
+    r"execute_(?:(?P<new>\d{1,18})_)?context_(?P<context>\d{1,18})(?:\((?P<context_tokens>[^)]*)\))?"
+    r"_generation_(?P<generation>\d{1,18})(?:\((?P<generation_tokens>[^)]*)\))?"
 )
 _TOKENS = re.compile(
-    r"(?:sq)?(\d+)"
+    r"(?:sq)?(\d{1,18})"
 )  # "16", "888_788544" (tokens, then their squares), "sq32sk32785…" (query tokens first)
 NAMED_SOURCES = (StepSource.PROFILER_STEP, StepSource.SGLANG, StepSource.VLLM)
 """Sources recognised by a marker's name, in the order in which they are tried."""
@@ -77,7 +77,7 @@ def label_of(name: str) -> StepLabel:
 def _sglang(mode: str, rest: str) -> StepLabel:
     mode = mode.lower().removeprefix("forwardmode.")
     kind = _MODES.get(mode, StepKind.UNKNOWN)
-    counts = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", rest)}
+    counts = {key: int(value) for key, value in re.findall(r"(\w+)=(\d{1,18})(?!\d)", rest)}
     tokens = counts.get("toks")
     if tokens is None and mode == "decode":
         tokens = counts.get("bs")

@@ -8,6 +8,7 @@ is waiting for the last one to arrive; no clock is needed for that.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from traceaudit.analyses.ranks.clocks import compare_clocks, meeting_of
 from traceaudit.analyses.ranks.matching import match_members, members_of
@@ -59,9 +60,10 @@ def spinning_alone(trace: Trace) -> tuple[Finding, ...]:
 def _missing(traces: Sequence[Trace], *, folder: bool) -> Iterator[Finding]:
     given = {rank for trace in traces for rank in trace.ranks}
     world = max((trace.world_size or 0 for trace in traces), default=0)
-    missing = [rank for rank in range(world) if rank not in given]
-    if not missing or not given:
+    count = world - sum(0 <= rank < world for rank in given)
+    if count <= 0 or not given:
         return
+    missing = list(islice((rank for rank in range(world) if rank not in given), 9))
     chosen = len(traces) == 1 and not folder
     shown = ", ".join(map(str, missing[:8])) + (", …" if len(missing) > 8 else "")  # noqa: PLR2004  (fits a line)
     yield Finding(
@@ -69,6 +71,6 @@ def _missing(traces: Sequence[Trace], *, folder: bool) -> Iterator[Finding]:
         Severity.INFO if chosen else Severity.WARNING,
         f"{len(given)} of {world} ranks given; absent: {shown}",
         hint="waiting for an absent rank looks like communication" if chosen else "give the files of all ranks",
-        count=len(missing),
-        rank=missing[0] if len(missing) == 1 else None,
+        count=count,
+        rank=missing[0] if count == 1 else None,
     )
