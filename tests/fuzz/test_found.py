@@ -123,12 +123,32 @@ def test_numbers_beyond_all_reason_in_markers(name):
     assert report_of(render(trace)).devices[0].totals.device_ops == 10
 
 
+def test_ops_of_an_unknown_category():
+    """Five steps of a kernel and a copy: without any kernel the steps are even, but the rows are still in the file."""
+    made = document(decode(), "compact")
+    for row in made.events:
+        if isinstance(row, dict) and row.get("cat") == "kernel":
+            row["cat"] = "kernal"
+    report = report_of(dump(made).encode())
+    found = [finding for finding in report.completeness.findings if finding.code == "rows_dropped"]
+    assert [(finding.count, finding.severity.value) for finding in found] == [(5, "error")]
+    assert report.devices[0].totals.device_ops == 5
+
+
 def test_inputs_that_failed_once():
     """Kinds and seeds of the recorded runs."""
     for kind, seed in (
         ("fields: device rows of unknown categories", 1_000_082),
         ("fields: device rows of unknown categories", 1062),
         ("fields: device rows of unknown categories", 1985),
+        ("fields: device rows of unknown categories", 3328),
+        ("bytes: bytes replaced", 2593),
+        ("bytes: bytes replaced", 3021),
+        ("compressed: gzip", 3111),
+        ("fields: device rows of unknown categories", 3328),
+        ("bytes: bytes replaced", 2593),
+        ("bytes: bytes replaced", 3021),
+        ("compressed: gzip", 3111),
         ("several: rows, fields and bytes", 1519),
         ("bytes: bytes replaced", 2_000_022),
         ("compressed: zstd", 2_000_082),

@@ -127,7 +127,7 @@ _LOST = frozenset({"launch_without_op", "graph_replay_uneven", "capture_edge_los
 SEEN: dict[str, tuple[Callable[[Document, Random], None], frozenset[str]]] = {
     "device rows without times": (_lose_times, frozenset({"rows_dropped"})),
     "device rows at time 0 of length 0": (_never_timed, frozenset({"rows_dropped"})),
-    "device rows of unknown categories": (_misspell, _LOST),
+    "device rows of unknown categories": (_misspell, _LOST | {"rows_dropped"}),
     "device rows without arguments": (_lose_arguments, frozenset({"op_without_launch"})),
 }
 """Damage to fields that must be noticed, and as what."""

@@ -5,7 +5,7 @@ from enum import IntEnum
 
 from traceaudit.model.schema import HostCategory, OpType
 
-__all__ = ["Part", "Role", "role_of_category"]
+__all__ = ["MARKERS_WITH_STREAM", "Part", "Role", "role_of_category"]
 
 
 class Part(IntEnum):
@@ -71,6 +71,10 @@ _ROLES: dict[str, Role] = {
     "hosttodevice": Role(Part.FLOW),
     "async_npu": Role(Part.FLOW),
 }
+
+
+MARKERS_WITH_STREAM = frozenset({"gpu_user_annotation", "cuda_event", "cuda_sync", "graph_event_node"})
+"""Categories whose rows are no ops though they name a stream, in lower case."""
 
 
 def role_of_category(category: str | None) -> Role:

@@ -21,7 +21,7 @@ from traceaudit.ingest.arguments import (
     stream_of_text,
     sync_args,
 )
-from traceaudit.ingest.categories import Part, Role, role_of_category
+from traceaudit.ingest.categories import MARKERS_WITH_STREAM, Part, Role, role_of_category
 from traceaudit.ingest.catless import Catless
 from traceaudit.ingest.columns import Codes, DetailCodes, Pieces
 from traceaudit.ingest.decode import Block, Row
@@ -56,6 +56,8 @@ class Collector:
         Rows of any kind.
     dropped
         Elements of the events array that are no rows.
+    strangers
+        By unknown category, rows that have a stream and a correlation, as only device ops have.
     decimals
         Some time has a decimal point.
     spans
@@ -80,6 +82,7 @@ class Collector:
         self.categories: Counter[tuple[str, str]] = Counter()
         self.events = 0
         self.dropped = 0
+        self.strangers: Counter[str] = Counter()
         self.decimals = False
         self.spans: list[tuple[int, int]] = []
         self.window_end: int | None = None
@@ -164,6 +167,8 @@ class Collector:
             complete = rows if all_complete else [row for row in rows if row.ph == "X"]
             if complete:
                 self._add_rows(role, complete, block)
+        elif category.lower() not in MARKERS_WITH_STREAM:
+            self.strangers[category] += sum(row.ph == "X" and _is_like_an_op(row) for row in rows)
 
     def _add_uncategorised(self, rows: Sequence[Row], block: Block) -> None:
         for row in rows:
@@ -309,6 +314,11 @@ class Collector:
             args.out_elements if args.out_elements >= 0 else args.out_size,
             args.group_size,
         ]
+
+
+def _is_like_an_op(row: Row) -> bool:
+    args = bytes(row.args)
+    return b'"stream"' in args and b'"correlation"' in args
 
 
 def _by_category(rows: Sequence[Row]) -> Iterator[tuple[str | None, list[Row]]]:

@@ -17,6 +17,7 @@ _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _ZIP = b"PK\x03\x04"
 _INPUT_BYTES = 1 << 18
+_SALVAGE_STEPS = (1 << 16, 1 << 12, 1 << 8, 1 << 4, 1)
 _MAX_LAYERS = 3  # an archive of a compressed trace, as bug reports carry them, has two
 
 
@@ -208,18 +209,19 @@ class _Gzip:
         self.damage = damage
 
     def _salvage(self) -> bytes:
-        # An error takes the output of its call with it, so go there again and on byte by byte.
+        # An error takes the output of its call with it, so go there again and on in ever smaller steps.
         if self._path is None or self._path == STDIN:
             return b""
-        with _open(self._path) as file:
-            again = _Gzip(file, None)
-            left = self._produced
-            while left and (data := again.read(min(left, _INPUT_BYTES))):
-                left -= len(data)
-            kept = bytearray()
-            while data := again.read(1):
-                kept += data
-            return bytes(kept)
+        kept = bytearray()
+        for step in _SALVAGE_STEPS:
+            with _open(self._path) as file:
+                again = _Gzip(file, None)
+                left = self._produced + len(kept)
+                while left and (data := again.read(min(left, _INPUT_BYTES))):
+                    left -= len(data)
+                while data := again.read(step):
+                    kept += data
+        return bytes(kept)
 
 
 class _Zstd:

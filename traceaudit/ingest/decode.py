@@ -120,6 +120,7 @@ def decode_rows(text: bytes) -> Block:
     Failure
         If the text is not one JSON list.
     """
+    _check_encoding(text)
     try:
         return Block(_ROWS.decode(text), text)
     except msgspec.ValidationError:
@@ -136,10 +137,21 @@ def decode_row(text: bytes) -> Row:
     Failure
         If the text is not one row.
     """
+    _check_encoding(text)
     try:
         return _loose(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise Failure.of(exc) from None
+
+
+def _check_encoding(text: bytes) -> None:
+    # The decoder looks at strings that it keeps only; a broken key would go unnoticed, and its value with it.
+    if text.isascii():
+        return
+    try:
+        text.decode()
+    except UnicodeDecodeError as exc:
+        raise Failure(position=exc.start) from None
 
 
 def join_rows(texts: list[bytes]) -> Block:

@@ -30,6 +30,7 @@ def find_in_file(
         *_second_document(document, keys),
         *_repaired(source, document, keys),
         *_dropped(source, document, collected),
+        *_strangers(collected, tables),
     )
     if len(tables.ranks) > 1:
         return found
@@ -124,6 +125,20 @@ def _dropped(source: Source, document: Document, collected: Collector) -> Iterat
             hint=_FIX_WRITER,
             count=count,
             examples=examples_of(_places(source, document.log.drop_places)),
+        )
+
+
+def _strangers(collected: Collector, tables: Tables) -> Iterator[Finding]:
+    categories = +collected.strangers
+    count = categories.total()
+    if count:
+        yield Finding(
+            "rows_dropped",
+            by_share(count, tables.ops.start_ns.size + count, at_least=Severity.WARNING),
+            f"{count} rows look like device ops, with stream and correlation, but are of an unknown category; left out",
+            hint="the writer may be newer than this version, or its text damaged",
+            count=count,
+            examples=examples_of(iter(f"{name!r}: {rows}" for name, rows in categories.most_common())),
         )
 
 

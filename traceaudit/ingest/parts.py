@@ -38,6 +38,7 @@ class Part:
     categories: Counter[tuple[str, str]]
     events: int
     dropped: int
+    strangers: Counter[str]
     decimals: bool
     spans: list[tuple[int, int]]
     features: set[str]
@@ -62,6 +63,7 @@ def part_of(block: Block, *, details: bool) -> Part | None:
         categories=alone.categories,
         events=alone.events,
         dropped=alone.dropped,
+        strangers=alone.strangers,
         decimals=alone.decimals,
         spans=alone.spans,
         features=alone.features,
@@ -94,6 +96,7 @@ def join(collected: Collector, part: Part) -> None:
     collected.categories.update(part.categories)
     collected.events += part.events
     collected.dropped += part.dropped
+    collected.strangers.update(part.strangers)
     collected.decimals |= part.decimals
     collected.spans += part.spans
     collected.features |= part.features

@@ -15,7 +15,8 @@ MAX_REPAIRED_BYTES = 1 << 20
 QUOTES = "unescaped quotes"
 """The one repair that may take a text for another: what it escapes was a part of the grammar."""
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# One that never ends runs to the end of the text; else each quote in it would be tried as a beginning.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+(?:"|\Z)', re.DOTALL)
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 _ESCAPE = {0x08: b"\\b", 0x09: b"\\t", 0x0A: b"\\n", 0x0C: b"\\f", 0x0D: b"\\r"}
 _LEGAL_ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')

@@ -140,9 +140,10 @@ def _by_place(replays: list[_Replay], host: HostRows, names: Sequence[str]) -> I
     rows = np.array([replay.row for replay in replays], np.int64)
     places = places_in_steps(rows, host, names)
     if places is not None:
+        alike = markers_tell_batch(host, names)
         for place in np.unique(places[places >= 0]).tolist():
             group = [replays[index] for index in np.flatnonzero(places == place).tolist()]
-            yield group, _complete(group, alike=markers_tell_batch(host, names))
+            yield group, _union(group) if alike else _complete(group)
         return
     contents = [replay.ops for replay in replays]
     period = repeating_order(contents)
@@ -167,15 +168,10 @@ def _union(group: list[_Replay]) -> _Content:
     return tuple(sorted(union.elements()))
 
 
-def _complete(group: list[_Replay], *, alike: bool = False) -> _Content:
+def _complete(group: list[_Replay]) -> _Content:
     """Return the content of a replay that lost nothing: the commonest, or a larger one that holds it.
 
     The larger one counts if it occurs twice, is much larger, or if no more than half of the replays agree on anything.
-
-    Parameters
-    ----------
-    alike
-        All are known to be of one graph, so the larger one counts in any case.
     """
     counts = Counter(replay.ops for replay in group if replay.ops)
     if not counts:
@@ -183,7 +179,7 @@ def _complete(group: list[_Replay], *, alike: bool = False) -> _Content:
     usual = max(counts, key=lambda content: (counts[content], len(content)))
     largest = max(counts, key=lambda content: (len(content), counts[content]))
     agreed = 2 * counts[usual] > counts.total()
-    evident = alike or counts[largest] > 1 or len(largest) >= LARGER * len(usual) or not agreed
+    evident = counts[largest] > 1 or len(largest) >= LARGER * len(usual) or not agreed
     return largest if evident and _is_part(usual, largest) else usual
 
 
