@@ -5,8 +5,10 @@ before the damage, or a finding that the undamaged trace does not have, with one
 known by; where the device's busy time is off by a tenth or more, that finding is no mere note.
 """
 
+import atexit
 import json
 import os
+import shutil
 import time
 import warnings
 from collections.abc import Collection
@@ -40,6 +42,7 @@ SLOW_S = 20.0
 """Inputs of a few kB take milliseconds; one that takes this long has found a loop."""
 
 _FOLDER = Path(mkdtemp(prefix="traceaudit-fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
 
 
 class Failure(AssertionError):  # noqa: N818  (an outcome of an input)
