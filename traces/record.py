@@ -109,14 +109,14 @@ def _parser() -> argparse.ArgumentParser:
     _add_decoder(calibration)
     calibration.set_defaults(run_verb=_calibrate)
 
+    from recorder.subjects import SUBJECTS
+
     for verb, run, text in (
         ("counters", _counters, "count memory traffic per kernel with ncu"),
         ("counted", _counted, "what counters runs under ncu"),
     ):
         counters = verbs.add_parser(verb, help=text)
-        counters.add_argument(
-            "subject", choices=("known-kernels", "eager-decode-step", "graph-decode-step", "moe-decode-step")
-        )
+        counters.add_argument("subject", choices=SUBJECTS)
         counters.add_argument("--cache-control", choices=("none", "all"), default="none")
         counters.add_argument("--out", type=Path, default=Path())
         counters.set_defaults(run_verb=run)

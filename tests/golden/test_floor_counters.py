@@ -1,6 +1,7 @@
 """The floor's bytes against hardware counters: a whole step of our recordings, within 3 %, as the page shows it."""
 
 import csv
+import gzip
 import json
 import re
 import tomllib
@@ -28,14 +29,14 @@ STEPS = {
 
 def counted(name):
     """Return the DRAM bytes that all kernels of the step read."""
-    with (TRACES / "ncu" / f"{name}-cache-none.csv").open() as stream:
+    with gzip.open(TRACES / "ncu" / f"{name}-cache-none.csv.gz", "rt") as stream:
         return sum(int(row["dram_read_bytes"]) for row in csv.DictReader(stream))
 
 
 def experts_read(name):
     """Return how many experts each layer of the counted step read, None for a dense model."""
     manifest = tomllib.loads((TRACES / "MANIFEST.toml").read_text())
-    entry = next(one for one in manifest["counters"] if one["file"] == f"ncu/{name}-cache-none.csv")
+    entry = next(one for one in manifest["counters"] if one["file"] == f"ncu/{name}-cache-none.csv.gz")
     return entry.get("experts_read_by_layer")
 
 

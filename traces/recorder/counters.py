@@ -2,11 +2,13 @@
 
 import csv
 import ctypes
+import gzip
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 
-__all__ = ["METRICS", "compact", "demangle"]
+__all__ = ["COLD_METRICS", "METRICS", "compact", "demangle"]
 
 METRICS = {
     "gpu__time_duration.sum": "duration_ns",
@@ -14,15 +16,28 @@ METRICS = {
     "dram__bytes_write.sum": "dram_write_bytes",
     "lts__t_bytes.sum": "l2_bytes",
 }
+COLD_METRICS = {
+    "gpu__time_duration.sum": "duration_ns",
+    "dram__bytes_read.sum": "dram_read_bytes",
+    "dram__bytes_write.sum": "dram_write_bytes",
+    "lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum": "sm_read_miss_sectors",
+    "lts__t_sectors_srcunit_tex_op_write.sum": "sm_write_sectors",
+    "lts__t_sectors_srcunit_tex_op_red.sum": "sm_reduce_sectors",
+}
+"""With the caches flushed before each pass, what misses the L2 cache is what a kernel reads, each sector once.
+
+Counted at the multiprocessors' door, without the kernel's program, whose fetches DRAM counters hold too.
+"""
+
 PASSES = "profiler__replayer_passes"
 CASE = re.compile(r"known:([\w-]+)")
 
 
-def compact(raw: Path, target: Path) -> int:
-    """Write the table ``raw`` that ``ncu --csv --page raw`` printed as a small CSV.
+def compact(raw: Path, target: Path, metrics: Mapping[str, str]) -> int:
+    """Write the table ``raw`` that ``ncu --csv --page raw`` printed as a small CSV, compressed.
 
     Columns: launch order, known case (empty for others), full kernel name as the profiler of torch
-    writes it, grid and block as ``x*y*z``, and `METRICS`. Returns the number of kernels.
+    writes it, grid and block as ``x*y*z``, and ``metrics``. Returns the number of kernels.
 
     Raises
     ------
@@ -30,11 +45,12 @@ def compact(raw: Path, target: Path) -> int:
         A kernel ran more than once to be counted, so that its counters mix cold and warm caches.
     """
     rows = list(_kernels(raw))
-    if any(row[PASSES] != "1" for row in rows):
+    if metrics is METRICS and any(row[PASSES] != "1" for row in rows):
         raise ValueError(f"kernels were replayed in several passes: {raw}")
-    with target.open("w", newline="") as stream:
+    # The names of kernels are long and repeat; no time stamp, so that equal counts are equal files.
+    with gzip.GzipFile(target, "wb", 9, mtime=0) as packed, TextIOWrapper(packed, newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["launch", "case", "kernel", "grid", "block", *METRICS.values()])
+        writer.writerow(["launch", "case", "kernel", "grid", "block", *metrics.values()])
         for launch, row in enumerate(rows):
             case = CASE.search(" ".join(filter(None, row.values())))
             writer.writerow(
@@ -44,7 +60,7 @@ def compact(raw: Path, target: Path) -> int:
                     demangle(row["Kernel Name"]),
                     _product(row["Grid Size"]),
                     _product(row["Block Size"]),
-                    *(round(float(row[name].replace(",", ""))) for name in METRICS),
+                    *(round(float(row[name].replace(",", ""))) for name in metrics),
                 ]
             )
     return len(rows)

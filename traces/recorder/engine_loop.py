@@ -32,7 +32,7 @@ class EngineLoop:
         self._decode = capture_graph(decoder.step) if graph else decoder.step
         self._engine = self._started(self._new_log())
 
-    def serve(self, stem: str) -> dict[str, str]:
+    def write_beside(self, stem: str) -> dict[str, str]:
         """Serve a benchmark; write ``stem.log`` and ``stem.bench.jsonl`` and say what they are."""
         config = self._decoder.config
         for _ in range(10):

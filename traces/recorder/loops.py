@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch.profiler import record_function
@@ -19,6 +19,7 @@ __all__ = [
     "SchedulerSleepLoop",
     "SlowHostLoop",
     "SynchronousEngineLoop",
+    "WithFiles",
     "capture_graph",
 ]
 
@@ -31,6 +32,14 @@ class Loop(Protocol):
 
     def truth(self) -> dict[str, object]:
         """Return what is known of a step from outside the profiler."""
+
+
+@runtime_checkable
+class WithFiles(Protocol):
+    """A loop that has more to keep than its trace."""
+
+    def write_beside(self, stem: str) -> dict[str, str]:
+        """Write files whose names begin with ``stem``; return them and what each is."""
 
 
 class EagerLoop:

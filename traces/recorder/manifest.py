@@ -11,7 +11,7 @@ __all__ = ["MANIFEST", "adopt", "verify"]
 
 MANIFEST = "MANIFEST.toml"
 ENTRY_SUFFIX = ".entry.json"
-RECORDED = ("**/*.json.gz", "**/*.csv", "**/*.log", "**/*.jsonl", "**/config.json")
+RECORDED = ("**/*.json.gz", "**/*.csv.gz", "**/*.log", "**/*.jsonl", "**/*config.json")
 
 
 def verify(folder: Path) -> list[str]:

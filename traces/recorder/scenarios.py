@@ -82,6 +82,15 @@ def _known(_settings: Settings) -> Loop:
     return KnownKernelsLoop()
 
 
+def _pretrained(kind: str, *, compiled: str = "") -> Callable[[Settings], Loop]:
+    def build(settings: Settings) -> Loop:
+        from recorder.pretrained import PretrainedLoop
+
+        return PretrainedLoop(kind, compiled=compiled, device=settings.device)
+
+    return build
+
+
 SCENARIOS: dict[str, Scenario] = {
     "eager-decode": Scenario(
         "ops launched one by one from Python, host-bound, shapes recorded",
@@ -123,6 +132,33 @@ SCENARIOS: dict[str, Scenario] = {
     "known-kernels": Scenario(
         "kernels and copies whose bytes and FLOP are known, L2 cleared before each",
         _known,
+        steps=3,
+        record_shapes=True,
+        runs_decoder=False,
+    ),
+    "transformers-dense": Scenario(
+        "a dense model as the transformers library runs it, op by op, its cache joined anew in each step",
+        _pretrained("dense"),
+        steps=3,
+        record_shapes=True,
+        runs_decoder=False,
+    ),
+    "transformers-moe": Scenario(
+        "a mixture of experts as the transformers library runs it, op by op",
+        _pretrained("moe"),
+        steps=3,
+        record_shapes=True,
+        runs_decoder=False,
+    ),
+    "transformers-compiled": Scenario(
+        "the dense model compiled into CUDA graphs over a cache of fixed size",
+        _pretrained("dense", compiled="reduce-overhead"),
+        steps=4,
+        runs_decoder=False,
+    ),
+    "transformers-inductor": Scenario(
+        "the same kernels as of transformers-compiled launched one by one, shapes recorded",
+        _pretrained("dense", compiled="default"),
         steps=3,
         record_shapes=True,
         runs_decoder=False,

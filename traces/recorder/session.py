@@ -11,9 +11,8 @@ from pathlib import Path
 import torch
 
 from recorder.config import MODELS, DecoderConfig
-from recorder.engine_loop import EngineLoop
 from recorder.exclusive import exclusive
-from recorder.loops import SlowHostLoop
+from recorder.loops import SlowHostLoop, WithFiles
 from recorder.manifest import ENTRY_SUFFIX
 from recorder.scenarios import SCENARIOS, Scenario, Settings
 from traceaudit.capture import Recording, record
@@ -47,7 +46,7 @@ def _record(options: argparse.Namespace, scenario: Scenario, command: str) -> No
     steps = options.steps or scenario.steps
     config = settings.config if scenario.runs_decoder else None
     loop = scenario.build(settings)
-    beside = loop.serve(name) if isinstance(loop, EngineLoop) else {}
+    beside = loop.write_beside(name) if isinstance(loop, WithFiles) else {}
     if settings.host_delay_ns:
         loop = SlowHostLoop(loop, delay_ns=settings.host_delay_ns)
     recording = record(

@@ -10,9 +10,11 @@ from traceaudit.model.bytes.facts import Facts
 from traceaudit.model.bytes.operands import OpCall, Operand, compute_dtype
 from traceaudit.model.bytes.work import Family, Source, Work
 
-__all__ = ["MODELS"]
+__all__ = ["MODELS", "cache_sizes"]
 
 RANK = 4
+LONGER = 4
+"""Keys for each query from which on most of them are a cache, not what the step itself has made."""
 
 
 def _dense(*, causal: int, mask: int | None = None, heads_last: bool = False) -> Callable[[OpCall, Facts], Work | None]:
@@ -35,6 +37,22 @@ def _dense(*, causal: int, mask: int | None = None, heads_last: bool = False) ->
         return Work(Family.ATTENTION, Source.SHAPE, read, written, flop, compute_dtype(query.dtype))
 
     return model
+
+
+def cache_sizes(call: OpCall) -> frozenset[int]:
+    """Return the bytes of the keys and of the values that an attention reads out of a contiguous cache.
+
+    An op that writes as much in one go has joined or copied the cache. None for other ops.
+    """
+    if call.name not in _CONTIGUOUS:
+        return frozenset()
+    query, key, value = (call.tensor(place) for place in range(3))
+    if query is None or key is None or value is None or any(len(item.dims) != RANK for item in (query, key)):
+        return frozenset()
+    tokens = 1 if call.name in _HEADS_LAST else 2
+    if key.dims[tokens] < LONGER * query.dims[tokens]:
+        return frozenset()
+    return frozenset(item.numel * item.item_bytes for item in (key, value))
 
 
 def _pairs(asked: int, cached: int, *, causal: bool) -> int:
@@ -131,3 +149,8 @@ MODELS: dict[str, Callable[[OpCall, Facts], Work | None]] = {
     "_flashmla_C::fwd_kvcache_mla": _paged(query=0, key=1, value=None, tables=4, longest=None),
     "sgl_kernel::fwd_kvcache_mla": _paged(query=0, key=1, value=None, tables=4, longest=None),
 }
+
+_HEADS_LAST = frozenset(
+    {"aten::_flash_attention_forward", "aten::_efficient_attention_forward", "flash_attn::_flash_attn_forward"}
+)
+_CONTIGUOUS = _HEADS_LAST | {name for name in MODELS if "scaled_dot_product" in name or "cudnn_attention" in name}

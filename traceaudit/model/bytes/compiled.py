@@ -6,16 +6,15 @@ of which it writes one row.
 """
 
 import math
-import re
 
 from traceaudit.model.bytes.facts import Facts
+from traceaudit.model.bytes.generated import is_generated
 from traceaudit.model.bytes.operands import OpCall
 from traceaudit.model.bytes.work import Family, Source, Work
 
 __all__ = ["annotated", "compiled"]
 
 GB = 1e9
-_POINTWISE = re.compile(r"^triton_(?:poi|per|red|for)_")
 
 
 def annotated(call: OpCall) -> Work | None:
@@ -35,7 +34,7 @@ def annotated(call: OpCall) -> Work | None:
 
 def compiled(call: OpCall, facts: Facts) -> Work | None:  # noqa: ARG001  (every model takes the facts)
     """Model a generated kernel by its arguments, the last of which are the numbers of elements that it walks over."""
-    if not _POINTWISE.match(call.name) or call.extra.get("kernel_backend", "triton") != "triton":
+    if not is_generated(call.name) or call.extra.get("kernel_backend", "triton") != "triton":
         return None
     counts = [item.integer() for item in call.operands if item.dims == () and not item.is_tensor]
     walked = math.prod(count for count in counts if count)

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from traceaudit.model.bytes.attention import cache_sizes
 from traceaudit.model.bytes.facts import Facts
 from traceaudit.model.bytes.operands import OpCall, op_call
 from traceaudit.model.bytes.registry import has_model, work_of
@@ -48,6 +49,7 @@ class TraceSources:
         self._calls: dict[tuple[int, int], OpCall] = {}
         self._works: dict[tuple[int, int, int], Work | None] = {}
         self._owned: dict[int, int] | None = None
+        self._cached: frozenset[int] = frozenset()
         self.spec_notes: list[str] = []
 
     def reported(self, into: OpWorkBuilder) -> None:
@@ -66,9 +68,10 @@ class TraceSources:
         """Take what the ops around the launches move: what compilers wrote of it, or what op shapes tell."""
         if self._owned is None:
             self._owned = self._owners()
+            self._cached = frozenset[int]().union(*(cache_sizes(self._call(row)) for row in {*self._owned.values()}))
         groups = self._groups(self._owned, annotated=annotated)
         for row, members in groups.items():
-            work = self._work(row, members)
+            work = self._seen_as_cache(self._work(row, members))
             if work is None or (work.source is Source.ANNOTATED) is not annotated:
                 continue
             if len(members) == 1:
@@ -166,6 +169,12 @@ class TraceSources:
             name = "" if kernel < 0 else self._trace.names[kernel]
             self._works[key] = work_of(self._call(row), Facts(self._run.batch, self._run.context, name))
         return self._works[key]
+
+    def _seen_as_cache(self, work: Work | None) -> Work | None:
+        """Say of what writes all keys or values that attention reads that it moves the cache, no activations."""
+        if work is None or not work.family.activations_only or work.write_bytes not in self._cached:
+            return work
+        return replace(work, family=Family.CACHE)
 
     def _split(self, into: OpWorkBuilder, work: Work, members: list[int]) -> None:
         names = [self._name(op) for op in members]

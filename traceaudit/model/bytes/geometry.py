@@ -29,11 +29,14 @@ class Walk:
         Tensors read beside the one written.
     item_bytes
         Bytes of an element.
+    block_elements
+        Elements of a block.
     """
 
     elements: int
     inputs: int
     item_bytes: int
+    block_elements: int
 
 
 def walk_of(name: str, blocks: int, threads: int) -> Walk | None:
@@ -43,7 +46,7 @@ def walk_of(name: str, blocks: int, threads: int) -> Walk | None:
     --------
     >>> name = "void at::native::vectorized_elementwise_kernel<8, at::native::CUDAFunctor_add<c10::BFloat16>, "
     >>> walk_of(name + "std::array<char*, 3ul> >(int)", 32, 128)
-    Walk(elements=32768, inputs=2, item_bytes=2)
+    Walk(elements=32768, inputs=2, item_bytes=2, block_elements=1024)
     """
     size = _item_bytes(name)
     plain = _PLAIN.search(name)
@@ -55,7 +58,7 @@ def walk_of(name: str, blocks: int, threads: int) -> Walk | None:
         each = threads * (8 if size <= 2 else 4)  # noqa: PLR2004  (elements a thread, by their size)
     else:
         return None
-    return Walk(blocks * each, _inputs(name), size)
+    return Walk(blocks * each, _inputs(name), size, each)
 
 
 def _item_bytes(name: str) -> int | None:

@@ -4,6 +4,7 @@ import re
 from enum import StrEnum
 from functools import cache
 
+from traceaudit.model.bytes.generated import fused_words, is_generated
 from traceaudit.model.bytes.split import is_helper
 from traceaudit.model.kinds import function_of
 
@@ -75,12 +76,32 @@ def kernel_class(name: str) -> KernelClass:
     'attention'
     """
     function = function_of(name)
+    if is_generated(function):
+        return _generated_class(fused_words(function))
     if is_helper(function):
         return KernelClass.HELPER
     found = next((kind for kind, pattern in _RULES if pattern.search(function)), None)
     if found is None:  # what a generic kernel is specialised for stands in its template arguments
         found = next((kind for kind, pattern in _RULES if kind not in _BY_FUNCTION and pattern.search(name)), None)
     return found or KernelClass.OTHER
+
+
+_VIEWS = frozenset({"unsafe", "view", "split", "with", "sizes", "slice", "select", "transpose", "permute", "squeeze"})
+_NO_WORK = _VIEWS | {"unsqueeze", "expand", "reshape", "clone", "to", "copy", "t"}
+_ACTIVATIONS = frozenset({"silu", "gelu", "swiglu"})
+_NORMS = frozenset({"norm"})
+_GENERATED_CLASSES: tuple[tuple[KernelClass, frozenset[str], frozenset[str]], ...] = (
+    (KernelClass.ACTIVATION, _ACTIVATIONS, _ACTIVATIONS | {"mul", "sigmoid"}),
+    (KernelClass.NORM, _NORMS, _NORMS | {"fused", "native", "rms", "layer", "mean", "pow", "rsqrt", "var", "mul"}),
+)
+"""Class, words of which one must be there, and all words that may."""
+
+
+def _generated_class(words: frozenset[str]) -> KernelClass:
+    """Return what a generated kernel does, where all that it fuses serves one purpose."""
+    doing = words - _NO_WORK
+    found = (kind for kind, needed, allowed in _GENERATED_CLASSES if doing & needed and doing <= allowed)
+    return next(found, KernelClass.OTHER)
 
 
 _BY_FUNCTION = {KernelClass.GEMM, KernelClass.EXPERTS, KernelClass.ATTENTION}

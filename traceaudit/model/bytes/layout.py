@@ -15,7 +15,7 @@ from traceaudit.model.llm.attention import GroupedQuery
 from traceaudit.model.llm.ffn import Dense
 from traceaudit.model.llm.latent import Latent
 
-__all__ = ["Layout", "Placed", "Style", "lay_out"]
+__all__ = ["HEAD", "Layout", "Placed", "Style", "lay_out"]
 
 HEAD = "lm_head"
 

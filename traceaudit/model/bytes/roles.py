@@ -11,16 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceaudit.model.bytes.geometry import walk_of
+from traceaudit.model.bytes.activations import Place, Sizes, activation
+from traceaudit.model.bytes.expansion import expanded_elements, parts_copied
 from traceaudit.model.bytes.kernelclass import KernelClass, kernel_class
-from traceaudit.model.bytes.layout import Layout, Placed, Style, lay_out
-from traceaudit.model.bytes.rolework import ACTIVATION_BYTES, RoleWork
+from traceaudit.model.bytes.layout import HEAD, Layout, Placed, Style, lay_out
+from traceaudit.model.bytes.rolework import RoleWork
 from traceaudit.model.bytes.shares import OpWorkBuilder
 from traceaudit.model.bytes.split import share_inputs
 from traceaudit.model.bytes.work import Work
 from traceaudit.model.llm.architecture import Architecture
-from traceaudit.model.llm.attention import GroupedQuery
-from traceaudit.model.llm.ffn import Dense
 from traceaudit.model.llm.workload import Workload
 from traceaudit.model.schema import I64, DeviceOps, Kind, OpType
 
@@ -57,7 +56,7 @@ def assign_roles(
 ) -> RoleMatch:
     """Give kernels without bytes those of their roles in the model; none where no whole step has the model's layers."""
     roles = RoleWork(model, workload)
-    sizes = _Sizes(model, workload)
+    sizes = Sizes(model, workload)
     layouts: dict[tuple[KernelClass, ...], Layout] = {}
     is_open = into.open()
     duration = ops.end_ns - ops.start_ns
@@ -76,10 +75,14 @@ def assign_roles(
         unplaced += layout.unplaced
         layers = max(layers, sum(kind is KernelClass.ATTENTION for kind in classes) if whole else 0)
         styles[layout.style] = styles.get(layout.style, 0) + layout.products
-        for group, work in _works(members, texts, classes, layout, ops, roles, sizes):
+        taken = _Step(layout, ops, roles, sizes)
+        for index, (op, text, kind) in enumerate(zip(members, texts, classes, strict=True)):
+            taken.take(index, op, text, kind)
+        for group, work in taken.found:
             open_group = [op for op in group if is_open[op]]
             _put(into, open_group, work, names, ops, duration)
-    return RoleMatch(products, unplaced, max(styles, key=lambda style: styles[style], default=Style()), layers)
+    style = max(styles, key=lambda style: styles[style], default=Style())
+    return RoleMatch(products, unplaced, style, layers)
 
 
 def _sequences(ops: DeviceOps, step: I64) -> list[tuple[list[int], bool]]:
@@ -140,116 +143,70 @@ def _classes(texts: Sequence[str], marks: frozenset[str]) -> list[KernelClass]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Sizes:
-    """Elements of one step's activations, by what they are."""
-
-    model: Architecture
-    workload: Workload
-
-    @property
-    def tokens(self) -> int:
-        return self.workload.tokens
-
-    @property
-    def hidden(self) -> float:
-        return self.tokens * self.model.hidden
-
-    @property
-    def logits(self) -> float:
-        return self.workload.batch * self.model.vocab / self.workload.parallelism.tp
-
-    def heads(self, layer: int) -> tuple[float, float]:
-        """Return the elements of queries and keys, and of keys and values."""
-        mixer = self.model.layers[layer].attention
-        if not isinstance(mixer, GroupedQuery):
-            return 0.0, 0.0
-        tp = self.workload.parallelism.tp
-        kept = max(1.0, mixer.kv_heads / tp)
-        together = (mixer.heads / tp + kept) * mixer.head_dim
-        return self.tokens * together, self.tokens * kept * (mixer.head_dim + mixer.value_dim)
-
-    def normed(self, blocks: int, layer: int) -> float:
-        """Return the elements of a norm: of each token's state, or of each head where there are blocks for heads."""
-        mixer = self.model.layers[layer].attention
-        each, rest = divmod(blocks, self.tokens)
-        if isinstance(mixer, GroupedQuery) and each > 1 and not rest:
-            tp = self.workload.parallelism.tp
-            heads, kept = mixer.heads / tp, max(1.0, mixer.kv_heads / tp)
-            if each in {heads, kept, heads + kept}:
-                return blocks * mixer.head_dim
-        return self.hidden
-
-    def width(self, layer: int) -> float:
-        """Return the elements between gate and down."""
-        net = self.model.layers[layer].ffn
-        return self.tokens * net.width / self.workload.parallelism.tp if isinstance(net, Dense) else 0.0
+_QKV = frozenset({"q", "k", "v", "qkv", "q_b", "k_up", "kv_a", "qkv_a"})
 
 
-def _works(
-    members: Sequence[int],
-    texts: Sequence[str],
-    classes: Sequence[KernelClass],
-    layout: Layout,
-    ops: DeviceOps,
-    roles: RoleWork,
-    sizes: _Sizes,
-) -> list[tuple[list[int], Work]]:
-    """Return the kernels of each piece of work: a product with its helpers, or a kernel alone."""
-    found: list[tuple[list[int], Work]] = []
-    groups: dict[Placed, int] = {}
-    current: Placed | None = None
-    layer = 0
-    for place, op in enumerate(members):
-        placed, kind = layout.roles.get(place), classes[place]
+class _Step:
+    """The pieces of work of one step's kernels, taken in order: a product with its helpers, or a kernel alone."""
+
+    def __init__(self, layout: Layout, ops: DeviceOps, roles: RoleWork, sizes: Sizes) -> None:
+        self._layout = layout
+        self._ops = ops
+        self._roles = roles
+        self._sizes = sizes
+        self._groups: dict[Placed, int] = {}
+        self._current: Placed | None = None
+        # A capture may begin within a layer, behind its first products.
+        self._place = Place(attending=True)
+        self._copied = 0
+        self.found: list[tuple[list[int], Work]] = []
+
+    def take(self, index: int, op: int, text: str, kind: KernelClass) -> None:
+        """Take the next kernel."""
+        placed = self._layout.roles.get(index)
         if placed is not None:
-            layer = layer if placed.layer is None else placed.layer
-            current = placed
-            work = roles.of(placed.role, placed.layer)
-            if work is None:
-                continue
-            if placed in groups:
-                found[groups[placed]][0].append(op)
-            else:
-                groups[placed] = len(found)
-                found.append(([op], work))
-        elif kind is KernelClass.HELPER and current in groups:
-            found[groups[current]][0].append(op)
+            self._product(placed, op)
+        elif kind is KernelClass.HELPER and self._current in self._groups:
+            self.found[self._groups[self._current]][0].append(op)
         else:
-            current = None if kind in _PRODUCTS else current
-            work = _activation(kind, texts[place], op, layer, ops, roles, sizes)
+            self._current = None if kind in _PRODUCTS else self._current
+            work = self._expansion(op, text) or self._activation(op, text, kind)
             if work is not None:
-                found.append(([op], work))
-    return found
+                self.found.append(([op], work))
 
+    def _product(self, placed: Placed, op: int) -> None:
+        self._current = placed
+        layer = self._place.layer if placed.layer is None else placed.layer
+        copied = self._copied if placed.role == "attention" else 0
+        work = self._roles.of(placed.role, placed.layer, copied=copied)
+        self._place = Place(layer, placed.role in _QKV, placed.role == HEAD)
+        self._copied = self._copied if self._place.attending else 0
+        if work is None:
+            return
+        if placed in self._groups:
+            self.found[self._groups[placed]][0].append(op)
+        else:
+            self._groups[placed] = len(self.found)
+            self.found.append(([op], work))
 
-def _activation(
-    kind: KernelClass, text: str, op: int, layer: int, ops: DeviceOps, roles: RoleWork, sizes: _Sizes
-) -> Work | None:
-    """Return the work of a kernel that moves activations, None where neither name nor grid tells."""
-    blocks = int(ops.grid_x[op]) * int(ops.grid_y[op]) * int(ops.grid_z[op])
-    walk = walk_of(text, blocks, int(ops.block_x[op]))
-    item = ACTIVATION_BYTES
-    if walk is not None:
-        size = walk.elements * walk.item_bytes
-        return roles.activations(
-            "" if kind is KernelClass.OTHER else kind.value,
-            read=walk.inputs * size,
-            write=size,
-            what="elements by the grid, up to the last block",
-        )
-    together, cached = sizes.heads(layer)
-    known = {
-        KernelClass.NORM: (sizes.normed(blocks, layer) * item, sizes.normed(blocks, layer) * item, "a row a block"),
-        KernelClass.GATHER: (sizes.hidden * item, sizes.hidden * item, "a row for each token"),
-        KernelClass.SAMPLING: (sizes.logits * item, 0.0, "all logits"),
-        KernelClass.ROTARY: (together * item, together * item, "queries and keys"),
-        KernelClass.CACHE_WRITE: (cached * item, cached * item, "new keys and values"),
-        KernelClass.ACTIVATION: (2 * sizes.width(layer) * item, sizes.width(layer) * item, "gate and up"),
-    }.get(kind)
-    if known is None or not known[0]:
-        return None
-    return roles.activations(kind.value, read=known[0], write=known[1], what=known[2])
+    def _expansion(self, op: int, text: str) -> Work | None:
+        """Return the work of a kernel that copies keys or values to one head for each query head, None for others."""
+        if not self._place.attending:
+            return None
+        layer, workload = self._sizes.model.layers[self._place.layer], self._sizes.workload
+        elements = expanded_elements(layer, workload)
+        parts = parts_copied(text, self._blocks(op), int(self._ops.block_x[op]), elements)
+        if not parts:
+            return None
+        self._copied += parts
+        return self._roles.expansion(self._place.layer, parts * elements)
+
+    def _activation(self, op: int, text: str, kind: KernelClass) -> Work | None:
+        threads = int(self._ops.block_x[op])
+        return activation(kind, text, self._blocks(op), threads, self._place, self._roles, self._sizes)
+
+    def _blocks(self, op: int) -> int:
+        return int(self._ops.grid_x[op]) * int(self._ops.grid_y[op]) * int(self._ops.grid_z[op])
 
 
 def _put(

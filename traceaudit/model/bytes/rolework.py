@@ -16,6 +16,7 @@ __all__ = ["RoleWork"]
 
 ACTIVATION_BYTES = 2
 _GATED = 3
+_COPIED = ", copied to one head for each query head"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,16 @@ class RoleWork:
             f"{workload.batch} requests of {max(workload.contexts)} cached tokens, tp {self._tp}, of {model.name}"
         )
 
-    def of(self, role: str, index: int | None) -> Work | None:
-        """Return the work of a role in a layer; None for roles that are not modelled."""
+    def of(self, role: str, index: int | None, *, copied: int = 0) -> Work | None:
+        """Return the work of a role in a layer; None for roles that are not modelled.
+
+        `copied` says how many of keys and values attention reads as copies with one head for each query head.
+        """
         if role == "lm_head":
             return self._product(role, self._head(), self._workload.batch)
         layer = self._model.layers[index or 0]
         if role == "attention":
-            return self._attention(layer)
+            return self._attention(layer, min(copied, 2))
         if role == "experts" and isinstance(layer.ffn, Experts):
             return self._experts(layer.ffn)
         make = _MATRICES.get(role)
@@ -78,10 +82,25 @@ class RoleWork:
             role,
         )
 
-    def _attention(self, layer: Layer) -> Work:
+    def expansion(self, index: int, elements: int) -> Work:
+        """Return the work of copying keys or values to one head for each query head, of `elements` in all."""
+        layer = self._model.layers[index]
+        size = elements * ACTIVATION_BYTES
+        return Work(
+            Family.CACHE,
+            Source.MODEL,
+            round(size / _sharing(layer, self._tp)),
+            size,
+            assumption=f"role kv_expand, elements by the grid, {layer.attention.label}; {self._said}",
+            role="kv_expand",
+        )
+
+    def _attention(self, layer: Layer, copied: int) -> Work:
         mixer, load = layer.attention, self._workload
         dtype = load.kv_dtype or self._model.formats.kv_dtype or mixer.default_kv_dtype
         cached = sum(part.size_bytes for context in load.contexts for part in mixer.traffic(context, dtype, self._tp))
+        if copied:
+            cached *= 1 + (_sharing(layer, self._tp) - 1) * copied / 2
         flop = load.tokens_per_request * sum(mixer.core_flop(context, self._tp) for context in load.contexts)
         asked, given = _query_widths(layer)
         rows = load.tokens * ACTIVATION_BYTES / self._tp
@@ -92,7 +111,7 @@ class RoleWork:
             round(rows * given),
             round(flop),
             dtype.compute if dtype in {KvDtype.FP8, KvDtype.NVFP4} else "bf16",
-            f"role attention, {mixer.label}, cache as {dtype}; {self._said}",
+            f"role attention, {mixer.label}, cache as {dtype}{_COPIED if copied else ''}; {self._said}",
             "attention",
         )
 
@@ -124,6 +143,12 @@ def _query_widths(layer: Layer) -> tuple[float, float]:
     if isinstance(mixer, Latent):
         return mixer.heads * (mixer.kv_rank + mixer.rope_dim), mixer.heads * mixer.kv_rank
     return 0.0, 0.0
+
+
+def _sharing(layer: Layer, tp: int) -> float:
+    """Return how many query heads share a head of keys and values."""
+    mixer = layer.attention
+    return mixer.heads / tp / _kv_heads(mixer, tp) if isinstance(mixer, GroupedQuery) else 1.0
 
 
 def _kv_heads(mixer: GroupedQuery, tp: int) -> float:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from traceaudit.model.bytes.generated import is_generated
+
 __all__ = ["is_helper", "share_inputs"]
 
 _HELPER = re.compile(
@@ -26,7 +28,7 @@ def is_helper(name: str) -> bool:
     >>> is_helper("void cublasLt::splitKreduce_kernel<32, 16>(int)"), is_helper("nvjet_tst_64x8_v_bz_splitK_TNT")
     (True, False)
     """
-    return _HELPER.search(name) is not None
+    return not is_generated(name) and _HELPER.search(name) is not None
 
 
 def share_inputs(total: int, names: Sequence[str], times_ns: Sequence[int]) -> list[int]:

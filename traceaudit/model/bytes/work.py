@@ -26,6 +26,7 @@ class Family(StrEnum):
     GEMM = "gemm"
     ATTENTION = "attention"
     EXPERTS = "experts"
+    CACHE = "cache"
     POINTWISE = "pointwise"
     NORM = "norm"
     REDUCTION = "reduction"
@@ -37,7 +38,7 @@ class Family(StrEnum):
     @property
     def streams(self) -> bool:
         """Whether it reads weights or cache, which a step reads once: they come from memory however small they are."""
-        return self in {Family.GEMM, Family.ATTENTION, Family.EXPERTS}
+        return self in {Family.GEMM, Family.ATTENTION, Family.EXPERTS, Family.CACHE}
 
     @property
     def activations_only(self) -> bool:
