@@ -31,10 +31,8 @@ def cache_copies(view: DeviceView, work: OpWork, counted: I64) -> Finding | None
     duration = view.ops.end_ns - view.ops.start_ns
     spent = int(duration[copying].sum())
     own = counted[copying[counted]]
-    steps = len(np.unique(view.windows.step[counted]))
-    each = (
-        f"{len(own) / steps:,.0f} a step, {duration[own].sum() / steps / 1e3:,.1f} µs" if len(own) else "in the trace"
-    )
+    steps = len(np.unique(view.windows.step[counted])) or 1
+    a_step = f"{len(own) / steps:,.0f} a step, {duration[own].sum() / steps / 1e3:,.1f} µs"
     expanded = any(one.family is Family.CACHE and one.role is not None for one in work.works)
     return Finding(
         "kv_copied",
