@@ -81,6 +81,7 @@ CODES: dict[str, Code] = {
     "over_peak": Code("a rate above the device's peak", about_trace=False),
     "cache_resident": Code("a rate above memory bandwidth, from a working set that fits in cache", about_trace=False),
     "kv_copied": Code("the KV cache is copied within a step", about_trace=False),
+    "re_reads": Code("attention reads keys and values once for each query head", about_trace=False),
     "underfilled_grid": Code("fewer blocks than multiprocessors", about_trace=False),
     "rank_clock_offset": Code("the clock of a rank is off", about_trace=True),
     "rank_missing": Code("ranks of the run are absent", about_trace=True),

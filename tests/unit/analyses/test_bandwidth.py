@@ -214,6 +214,40 @@ def test_shapes_are_borrowed_in_order():
     assert notes[0].startswith("shapes from trace.json: 3 of 4 kernels")
 
 
+def attending(grid):
+    """16 query heads and 4 heads of keys and values of 128, for 2 requests of 1024 tokens, in 100 µs."""
+    query, cache = [2, 16, 1, 128], [2, 4, 1024, 128]
+    details = {"Input Dims": [query, cache, cache], "Input type": [BF16] * 3}
+    made = TraceBuilder(device="NVIDIA H100 80GB HBM3")
+    made.op("aten::_scaled_dot_product_flash_attention", at=0, dur=90, **details)
+    launch = made.launch(at=2)
+    launch.kernel("flash_fwd", at=12, dur=100, grid=grid)
+    launch.kernel("flash_combine", at=120, dur=10, grid=[1, 16, 2])
+    return only_flags(view_of(made))
+
+
+def only_flags(view):
+    device, codes, _ = report(view)
+    return {row.name: row.flags for row in device.kernels}, codes
+
+
+@pytest.mark.parametrize(
+    ("grid", "again"),
+    [
+        ([16, 1, 1], True),  # a block for each query head
+        ([1, 32, 1], True),  # of both requests
+        ([1, 16, 2], True),
+        ([1, 4, 2], False),  # a block for each head of keys and values
+        ([1, 16, 8], False),  # 16 parts of the sequence, and 4 heads of 2 requests
+        ([132, 1, 1], False),  # says nothing
+    ],
+)
+def test_blocks_of_query_heads_that_share_keys_read_them_again(grid, again):
+    flags, codes = attending(grid)
+    assert ("re_reads" in flags["flash_fwd"], "re_reads" in codes) == (again, again)
+    assert "re_reads" not in flags["flash_combine"]  # it adds up, and reads no keys
+
+
 def test_another_grid_is_another_shape_but_for_generated_kernels():
     fused = {
         "Input Dims": [[64], [64], []],

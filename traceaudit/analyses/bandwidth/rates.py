@@ -8,6 +8,7 @@ import numpy as np
 from traceaudit.analyses.bandwidth.context import Context, indices
 from traceaudit.analyses.bandwidth.judge import Facts, bound_of, level_of, underfilled
 from traceaudit.analyses.bandwidth.plausible import impossible, starved
+from traceaudit.analyses.bandwidth.rereads import re_reads
 from traceaudit.model import intervals
 from traceaudit.model.bytes.shares import UNKNOWN, OpWork
 from traceaudit.model.bytes.work import Work
@@ -80,6 +81,10 @@ def _rated(row: KernelRow, ops: I64, device: Context) -> tuple[KernelRow, list[F
     if row.kind == Kind.COMPUTE.name.lower() and underfilled(facts):
         flags.append("underfilled_grid")
         findings.append(starved(row, facts, rates, device))
+    again = re_reads(row, ops, rates, device)
+    if again is not None:
+        flags.append(again.code)
+        findings.append(again)
     role = _role(ops, device)
     rated = replace(row, rates=rates, bound=bound, bound_rule=rule, flags=tuple(flags), role=role)
     return rated, findings
