@@ -84,6 +84,7 @@ CODES: dict[str, Code] = {
     "re_reads": Code("attention reads keys and values once for each query head", about_trace=False),
     "underfilled_grid": Code("fewer blocks than multiprocessors", about_trace=False),
     "rank_clock_offset": Code("the clock of a rank is off", about_trace=True),
+    "ranks_assumed": Code("files are taken as ranks of one run, which none of them says", about_trace=False),
     "rank_missing": Code("ranks of the run are absent", about_trace=True),
     "rank_skew": Code("a rank arrives late at collectives", about_trace=False),
     "engine_missing": Code("a data-parallel engine is absent from the log", about_trace=False),
