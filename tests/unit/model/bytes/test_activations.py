@@ -85,6 +85,7 @@ def test_norms_read_their_weight_and_may_add_the_residual():
 def test_a_gather_must_reach_a_whole_row():
     assert moved(SMALL_INDEX, 16) == (65536, 65536)
     assert moved(SMALL_INDEX, 1) is None  # 128 threads: a row of a rotary table
+    assert moved(SMALL_INDEX, 0) == (65536, 65536)  # no grid in the trace: nothing speaks against it
 
 
 def test_sampling_follows_the_head():
