@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from traceaudit.model import intervals
 from traceaudit.model.activity import Activities, Activity, ThreadActivity
-from traceaudit.model.causes import frame_label, launching_threads
+from traceaudit.model.causes import launching_threads, row_label
 from traceaudit.model.criticalpath import critical_path
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.occupancy import Owner
@@ -124,8 +124,7 @@ class _Tally:
         for key, _ in sorted(self.places.items(), key=lambda place: (-place[1], place[0])):
             rest, category = divmod(key, len(HostCategory))
             group, code = divmod(rest, self._names)
-            name = view.trace.names[code]
-            text = frame_label(name) if category == HostCategory.PYTHON else name
+            text = row_label(view.trace.names[code], category)
             names = listed.setdefault(group, [])
             if len(names) < NAMES_SHOWN and text not in names:
                 names.append(text)
