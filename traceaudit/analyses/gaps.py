@@ -10,6 +10,7 @@ from traceaudit.model.activity import Activities, Activity, ThreadActivity
 from traceaudit.model.causes import launching_threads, row_label
 from traceaudit.model.criticalpath import critical_path
 from traceaudit.model.deviceview import DeviceView
+from traceaudit.model.intervals import Intervals
 from traceaudit.model.occupancy import Owner
 from traceaudit.model.options import StepOptions
 from traceaudit.model.pieces import Pieces, cut
@@ -73,7 +74,7 @@ def find_gaps(view: DeviceView, audit: DeviceAudit, steps: StepOptions, *, short
     idle = np.flatnonzero(used[pieces.window] & (pieces.gap >= 0))
     activity = ThreadActivity(view, steps)
     rows = _rows(view, pieces, idle, activity, audit.ledger.steps)
-    host = _host_ledger(view, used, activity)
+    host = _host_ledger(view, pieces, used, activity)
     verdict, shares = _verdict(audit, host)
     return DeviceGaps(
         rank=view.rank,
@@ -240,20 +241,28 @@ def _named(sums: I64) -> dict[str, int]:
     return {CAUSES[i]: int(sums[i]) for i in order.tolist() if sums[i] > 0}
 
 
-def _host_ledger(view: DeviceView, used: npt.NDArray[np.bool_], activity: ThreadActivity) -> HostLedger:
+def _host_ledger(
+    view: DeviceView, pieces: Pieces, used: npt.NDArray[np.bool_], activity: ThreadActivity
+) -> HostLedger:
     """Account for the launching thread over the host intervals of the used steps."""
     start, end = view.marks.start_ns[used], view.marks.end_ns[used]
     thread = activity.main_thread
-    edge = view.windows.edge_ns
-    idle = intervals.subtract(intervals.union(edge[:-1][used], edge[1:][used]), view.occupancy.busy)
+    awaited = _awaited(view, pieces, used, thread)
     total, exposed = np.zeros(len(Activity), np.int64), np.zeros(len(Activity), np.int64)
     for found in activity.chunks(np.full(len(start), thread, np.int64), start, end):
         length = found.end_ns - found.start_ns
         np.add.at(total, found.activity, length)
-        np.add.at(exposed, found.activity, intervals.covered(idle, found.start_ns, found.end_ns))
+        np.add.at(exposed, found.activity, intervals.covered(awaited, found.start_ns, found.end_ns))
     shares = {one.value: HostShare(int(total[one.number]), int(exposed[one.number])) for one in Activity}
     name = view.trace.names[view.trace.threads.tid[thread]] if thread >= 0 else "none"
     return HostLedger(name, int((end - start).sum()), shares)
+
+
+def _awaited(view: DeviceView, pieces: Pieces, used: npt.NDArray[np.bool_], thread: int) -> Intervals:
+    """Return when the device waits for a thread: no launch of it has begun, or its launch call still runs."""
+    mine = np.flatnonzero(used[pieces.window] & np.isin(pieces.owner, [Owner.IDLE_HOST, Owner.LAUNCH_CALL]))
+    mine = mine[launching_threads(view, pieces.gap[mine]) == thread]
+    return intervals.union(pieces.start_ns[mine], pieces.end_ns[mine])
 
 
 def _verdict(audit: DeviceAudit, host: HostLedger) -> tuple[Limit, Mapping[str, float]]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from traceaudit.model.results import Completeness
     from traceaudit.model.results.gaps import DeviceGaps
 
-__all__ = ["CAUSES", "LIMITS", "mark_of", "remarks", "verdict_line"]
+__all__ = ["ACTIVITIES", "CAUSES", "LIMITS", "mark_of", "remarks", "verdict_line"]
 
 LIMITS = {
     "device_bound": "device-bound",
@@ -43,6 +43,9 @@ CAUSES = {
     "other_thread": "another thread at work",
     "unrecorded": "unrecorded host time",
 }
+
+ACTIVITIES = {**CAUSES, "launch_api": "launch calls"}
+"""What the host did, whatever the device did meanwhile; as the cause of a gap, a launch call is another than its own."""
 
 
 def mark_of(completeness: "Completeness", device: "DeviceGaps") -> str:

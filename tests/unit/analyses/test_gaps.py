@@ -169,7 +169,10 @@ class TestCauses:
 
 class TestHostLedger:
     def test_every_instant_of_the_steps(self):
-        """Three steps of 100: calls 3 x 4, an op [60, 80) in idle time, a wait [30, 40) under the kernel."""
+        """Three steps of 100: calls 3 x 4, an op [60, 80) in idle time, a wait [30, 40) under the kernel.
+
+        Each step is idle for 70: 60 before its launch, 4 in the call, and 6 behind it, for which the host does nothing.
+        """
         trace = standard()
         trace.op("aten::mm", at=60, dur=20)
         trace.call("cudaStreamSynchronize", at=30, dur=10)
@@ -180,9 +183,29 @@ class TestHostLedger:
             "launch_api": (12, 12),
             "framework": (20, 20),
             "sync": (10, 0),
-            "unrecorded": (258, 178),
+            "unrecorded": (258, 160),
         }
 
+    def test_a_host_that_works_beside_the_gaps_of_a_graph_is_not_exposed(self):
+        """Nodes [10, 40) and [50, 90) of one launch, an op [35, 55) over the gap; then the host has the last 10."""
+        trace = one_step()
+        trace.graph_launch(at=0, dur=4).kernel("a", at=10, dur=30).kernel("b", at=50, dur=40)
+        trace.op("aten::mm", at=35, dur=20)
+        trace.op("aten::add", at=92, dur=3)
+        shares = gaps_of(trace).host.shares
+        exposed = {name: share.exposed_ns // 1000 for name, share in shares.items() if share.exposed_ns}
+        assert exposed == {"launch_api": 4, "framework": 3, "unrecorded": 7}
+
+    def test_each_gap_counts_for_the_thread_that_ends_it(self):
+        """Thread 2 launches once, at 60 for [62, 70): in [50, 62) the device waits for it, whatever thread 1 does."""
+        trace = one_step()
+        trace.launch(at=0, dur=2).kernel("a", at=0, dur=50)
+        trace.launch(at=60, dur=2, thread=2).kernel("b", at=62, dur=8)
+        trace.op("aten::mm", at=40, dur=40)
+        trace.launch(at=80, dur=2).kernel("c", at=82, dur=18)
+        shares = gaps_of(trace).host.shares
+        exposed = {name: share.exposed_ns // 1000 for name, share in shares.items() if share.exposed_ns}
+        assert exposed == {"framework": 10, "launch_api": 2}
     def test_no_thread_is_known(self):
         """Nothing was launched and no marker tells a thread: all is unrecorded."""
         trace = TraceBuilder()

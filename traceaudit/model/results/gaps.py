@@ -85,7 +85,11 @@ class GapRow:
 
 @dataclass(frozen=True, slots=True)
 class HostShare:
-    """Time of the launching thread on one thing: total, and the part that falls in idle time of the used windows."""
+    """Time of the launching thread on one thing: total, and the part in which the device waited for it.
+
+    The device waits for the thread in the `idle_host` and `launch_call` of the used windows that end with its launches:
+    if no other thread launches, the exposed parts sum to the ledger's host cost.
+    """
 
     total_ns: int
     exposed_ns: int
