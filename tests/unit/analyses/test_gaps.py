@@ -330,7 +330,8 @@ class TestQueueDepth:
 def test_the_path_is_that_of_a_typical_step():
     """Windows 100, 130 and 80: the first is the median.
 
-    The last step is more than a tenth off and is left out, of two the shorter counts as typical: step 0.
+    The last step is more than a tenth off and is left out, of two the shorter counts as typical: step 0. Its host went on
+    to the next launch at 110 and never waited for the kernel [20, 50).
     """
     trace = TraceBuilder()
     for i, (at, length) in enumerate(((0, 100), (100, 130), (230, 80))):
@@ -339,9 +340,6 @@ def test_the_path_is_that_of_a_typical_step():
     path = gaps_of(trace).path
     assert (path.step, path.window_ns) == (0, 100_000)
     assert {(part.kind, part.name): part.time_ns // 1000 for part in path.parts} == {
-        ("queue", "gemm"): 50,
-        ("op", "gemm"): 30,
-        ("before", None): 10,
-        ("delivery", "gemm"): 6,
+        ("host", "cudaLaunchKernel"): 86 + 10,
         ("launch_call", "cudaLaunchKernel"): 4,
     }
