@@ -500,9 +500,7 @@ class Causes:
             if row.name in WAITS or row.number in self._late:
                 return "sync"
             return "launch_api" if re.search(r"Launch|Mem(cpy|set)", row.name) else "other_api"
-        if row.type == "cpu_op":
-            return "framework"
-        if row.type == "annotation" and row.name.startswith("## Call CompiledFxGraph "):
+        if row.type == "cpu_op" or row.name.startswith("## Call CompiledFxGraph "):
             return "framework"
         if row.type == "annotation":
             return f"annotation:{row.name}"

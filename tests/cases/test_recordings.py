@@ -26,7 +26,7 @@ def test_ledger_is_that_of_the_slow_reference(name):
 
 @pytest.mark.parametrize("model", ["dense", "moe", "compiled", "inductor"])
 def test_gaps_and_ledger_hold_the_same_against_the_host(model):
-    """One thread launches: what is exposed of it is the ledger's host cost, cause by cause; allocation is another API."""
+    """One thread launches: what is exposed of it is the host cost, cause by cause; allocation is another API."""
     path = str(TRACES / f"transformers/{model}.json.gz")
     (device,) = audit.gaps(path, ReconcileOptions()).devices
     (reconciled,) = audit.reconcile(path, ReconcileOptions()).devices

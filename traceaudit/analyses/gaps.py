@@ -241,9 +241,7 @@ def _named(sums: I64) -> dict[str, int]:
     return {CAUSES[i]: int(sums[i]) for i in order.tolist() if sums[i] > 0}
 
 
-def _host_ledger(
-    view: DeviceView, pieces: Pieces, used: npt.NDArray[np.bool_], activity: ThreadActivity
-) -> HostLedger:
+def _host_ledger(view: DeviceView, pieces: Pieces, used: npt.NDArray[np.bool_], activity: ThreadActivity) -> HostLedger:
     """Account for the launching thread over the host intervals of the used steps."""
     start, end = view.marks.start_ns[used], view.marks.end_ns[used]
     thread = activity.main_thread

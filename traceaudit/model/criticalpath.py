@@ -17,10 +17,11 @@ __all__ = ["PathKind", "Stretch", "critical_path"]
 class PathKind(StrEnum):
     """What a stretch of the critical path is.
 
-    `OP` runs on the device. `LAUNCH_CALL` and `HOST` are the launching thread: a call, and the time between calls. `SYNC`
-    is a blocking call that found nothing to wait for. `DELIVERY` runs from a launch's return to its op, `QUEUE` and `GRAPH` from an op to the next in the queue or graph,
-    `EVENT` from an op to one of another queue that waited for it, `WAKE_UP` from an op to the return of the call that
-    waited for it. `BEFORE` is bound by something that the trace does not hold.
+    `OP` runs on the device. `LAUNCH_CALL` and `HOST` are the launching thread: a call, and the time between calls.
+    `SYNC` is a blocking call that found nothing to wait for. `DELIVERY` runs from a launch's return to its op, `QUEUE`
+    and `GRAPH` from an op to the next in the queue or graph, `EVENT` from an op to one of another queue that waited for
+    it, `WAKE_UP` from an op to the return of the call that waited for it. `BEFORE` is bound by something that the trace
+    does not hold.
     """
 
     OP = "op"

@@ -45,7 +45,7 @@ CAUSES = {
 }
 
 ACTIVITIES = {**CAUSES, "launch_api": "launch calls"}
-"""What the host did, whatever the device did meanwhile; as the cause of a gap, a launch call is another than its own."""
+"""What the host did. As the cause of a gap, a launch call is another than the one that ends it."""
 
 
 def mark_of(completeness: "Completeness", device: "DeviceGaps") -> str:

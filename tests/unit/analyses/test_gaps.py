@@ -206,6 +206,7 @@ class TestHostLedger:
         shares = gaps_of(trace).host.shares
         exposed = {name: share.exposed_ns // 1000 for name, share in shares.items() if share.exposed_ns}
         assert exposed == {"framework": 10, "launch_api": 2}
+
     def test_no_thread_is_known(self):
         """Nothing was launched and no marker tells a thread: all is unrecorded."""
         trace = TraceBuilder()
@@ -330,8 +331,8 @@ class TestQueueDepth:
 def test_the_path_is_that_of_a_typical_step():
     """Windows 100, 130 and 80: the first is the median.
 
-    The last step is more than a tenth off and is left out, of two the shorter counts as typical: step 0. Its host went on
-    to the next launch at 110 and never waited for the kernel [20, 50).
+    The last step is more than a tenth off and is left out, of two the shorter counts as typical: step 0. Its host
+    went on to the next launch at 110 and never waited for the kernel [20, 50).
     """
     trace = TraceBuilder()
     for i, (at, length) in enumerate(((0, 100), (100, 130), (230, 80))):
