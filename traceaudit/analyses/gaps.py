@@ -8,7 +8,7 @@ import numpy.typing as npt
 from traceaudit.model import intervals
 from traceaudit.model.activity import Activities, Activity, ThreadActivity
 from traceaudit.model.causes import launching_threads, row_label
-from traceaudit.model.criticalpath import critical_path
+from traceaudit.model.criticalpath import PathKind, Stretch, critical_path
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.intervals import Intervals
 from traceaudit.model.occupancy import Owner
@@ -25,8 +25,8 @@ from traceaudit.model.results.gaps import (
     PathPart,
     ShortGaps,
 )
-from traceaudit.model.schema import I64, HostCategory
-from traceaudit.model.timeline import timeline_of
+from traceaudit.model.schema import I64, HostCategory, Kind
+from traceaudit.model.timeline import Timeline, timeline_of
 
 __all__ = ["SHORT_GAP_NS", "find_gaps"]
 
@@ -316,10 +316,18 @@ def _typical_path(view: DeviceView, audit: DeviceAudit) -> CriticalPath:
     used = sorted((item for item in audit.steps.items if item.used), key=lambda item: item.window_ns)
     step = used[(len(used) - 1) // 2]
     timeline = timeline_of(view)
-    sums: dict[tuple[str, str | None], tuple[int, int]] = {}
+    sums: dict[tuple[str, str | None, str | None], tuple[int, int]] = {}
     for stretch in critical_path(timeline, step.start_ns, step.start_ns + step.window_ns):
-        key = (stretch.kind.value, timeline.name_of(stretch.node) if stretch.node >= 0 else None)
+        name = timeline.name_of(stretch.node) if stretch.node >= 0 else None
+        key = (stretch.kind.value, name, _op_kind(view, timeline, stretch))
         count, time = sums.get(key, (0, 0))
         sums[key] = (count + 1, time + stretch.end_ns - stretch.start_ns)
-    parts = [PathPart(kind, name, count, time) for (kind, name), (count, time) in sums.items()]
+    parts = [PathPart(kind, name, count, time, op_kind) for (kind, name, op_kind), (count, time) in sums.items()]
     return CriticalPath(step.index, step.window_ns, tuple(sorted(parts, key=lambda part: -part.time_ns)))
+
+
+def _op_kind(view: DeviceView, timeline: Timeline, stretch: Stretch) -> str | None:
+    """Return what the op of a stretch is for, None unless an op runs."""
+    if stretch.kind is not PathKind.OP:
+        return None
+    return Kind(int(view.ops.kind[timeline.row[stretch.node]])).name.lower()

@@ -344,3 +344,26 @@ def test_the_path_is_that_of_a_typical_step():
         ("host", "cudaLaunchKernel"): 86 + 10,
         ("launch_call", "cudaLaunchKernel"): 4,
     }
+
+
+def test_a_wait_for_a_collective_shows_as_the_collective():
+    """
+    stream 8      5 all-reduce 60
+    stream 7   2 a 10               75 b 90    the wait is enqueued between a's launch and b's; b restarts 15 behind
+
+    The all-reduce halved in time would have let b start at 47.5: on the path are 55 of communication, not 65 of queue.
+    """
+    trace = one_step(90)
+    trace.launch(at=0, dur=1).kernel("a", at=2, dur=8)
+    trace.launch(at=1, dur=1).kernel("ncclDevKernel_AllReduce", at=5, dur=55, stream=8)
+    trace.call("hipStreamWaitEvent", at=2, dur=0.5)
+    trace.launch(at=3, dur=1).kernel("b", at=75, dur=15)
+    path = gaps_of(trace).path
+    assert {(part.kind, part.name, part.op_kind): part.time_ns // 1000 for part in path.parts} == {
+        ("op", "ncclDevKernel_AllReduce", "comm"): 55,
+        ("op", "b", "compute"): 15,
+        ("event", "b", None): 15,
+        ("delivery", "ncclDevKernel_AllReduce", None): 3,
+        ("launch_call", "cudaLaunchKernel", None): 2,
+    }
+    assert path.of_op_kinds("comm", "compute") == 70_000
