@@ -200,7 +200,7 @@ def _host_cost(device: "DeviceAudit", mark: str) -> str:
     text = f"Host cost {per_step(ledger.host_cost_ns)} a step ({' + '.join(parts)})"
     if not ledger.accounts.idle_host:
         return f"{text}."
-    causes = {**ledger.idle_host_by, "launch_call": ledger.idle_latency_by.launch_call}
+    causes = {**ledger.idle_host_by, "launch calls": ledger.idle_latency_by.launch_call}
     top = sorted(((time_ns, name) for name, time_ns in causes.items() if time_ns), reverse=True)[:2]
     text += ": mostly " + " and ".join(f"{label_of(name)} {per_step(time_ns)}" for time_ns, name in top)
     if top[0][1] == "unrecorded":

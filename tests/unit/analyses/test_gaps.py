@@ -116,6 +116,15 @@ class TestCauses:
         trace.launch(at=90, dur=2).kernel("b", at=95, dur=5)
         assert row(gaps_of(trace), "between", "a", "b").where == "part 3; part 2; part 1"
 
+    def test_a_compiled_graph_has_one_name_whatever_its_key(self):
+        trace = one_step()
+        trace.launch(at=0, dur=1).kernel("a", at=0, dur=10)
+        trace.annotation("## Call CompiledFxGraph fe4gojamosn6 ##", at=20, dur=30)
+        trace.op("## Call CompiledFxGraph fdtnklesum2q ##", at=50, dur=30)
+        trace.launch(at=90, dur=2).kernel("b", at=95, dur=5)
+        assert self.between(trace) == {"framework": 60, "unrecorded": 20, "delivery": 3, "launch_call": 2}
+        assert row(gaps_of(trace), "between", "a", "b").where == "## Call CompiledFxGraph ##"
+
     def test_turnaround_of_work_that_was_queued(self):
         trace = one_step()
         trace.launch(at=0, dur=1).kernel("a", at=0, dur=10)
