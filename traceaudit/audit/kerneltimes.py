@@ -6,7 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from traceaudit.analyses.attribution import attribute, chosen_ops
-from traceaudit.analyses.bandwidth import cache_copies, other_run, peaks_of, rate_kernels, sources_of
+from traceaudit.analyses.bandwidth import (
+    cache_copies,
+    other_run,
+    peaks_of,
+    rate_kernels,
+    sources_of,
+    with_parts,
+)
 from traceaudit.analyses.trust import timeline_findings
 from traceaudit.analyses.whatif import predict
 from traceaudit.audit.reading import Progress, audit_device, read_traces, trace_findings, views_of
@@ -70,8 +77,10 @@ def device_kernels(
     rows = attribute(view, groups, step=step, used=used, wall_ns=audit.step.wall_ns)
     peaks, ceilings = peaks_of(view, options.peaks)
     rated, findings = rate_kernels(view, rows, groups, sourced.work, peaks, ceilings)
-    finished = replace(rated, notes=sourced.notes)
-    copied = cache_copies(view, sourced.work, np.flatnonzero(np.append(used, False)[view.windows.step]))
+    counted = np.flatnonzero(np.append(used, False)[view.windows.step])
+    parted = with_parts(view, rated, groups, sourced.work, peaks, ceilings, counted)
+    finished = replace(parted, notes=sourced.notes)
+    copied = cache_copies(view, sourced.work, counted)
     findings += () if copied is None else (copied,)
     if sourced.misfit:
         hint = "give the model of this trace"
