@@ -371,3 +371,17 @@ def test_products_and_copies_between_host_and_device_work():
     made.launch(at=500).kernel("Memcpy HtoD", at=510, dur=4)
     device, _, _ = report(view_of(made))
     assert {part.use for row in device.kernels for part in row.parts} == {LaunchUse.WORK}
+
+
+def test_a_router_anywhere_in_the_trace_tells_the_experts_of_a_grouped_product():
+    router = {
+        "Input Dims": [[8, 64], [], [], [], []],
+        "Input type": ["float", *["Scalar"] * 4],
+        "Concrete Inputs": ["", "8", "-1", "True", "True"],
+    }
+    grouped = {"Input Dims": [[64, 2048], [64, 2048, 1536], [64]], "Input type": [BF16, BF16, "int"]}
+    product = ("aten::_grouped_mm", grouped, [("cutlass_grouped", 90)])
+    device, _, _ = report(view_of(eager(("aten::topk", router, [("gatherTopK", 8)]), product)))
+    assert device.kernels[0].rates.assumption.startswith("42.0 of 64 experts touched")
+    device, _, _ = report(view_of(eager(product)))
+    assert device.kernels[0].rates.assumption.startswith("40.6 of 64 groups have rows")
