@@ -12,6 +12,7 @@ from traceaudit.analyses.bandwidth import (
     peaks_of,
     rate_kernels,
     sources_of,
+    unlike_model,
     with_parts,
 )
 from traceaudit.analyses.trust import timeline_findings
@@ -22,7 +23,7 @@ from traceaudit.model.bytes.borrowed import OtherRun
 from traceaudit.model.bytes.work import Source
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.enclosing import enclosing_rows
-from traceaudit.model.findings import Finding, Severity
+from traceaudit.model.findings import Finding
 from traceaudit.model.kernelgroups import GroupBy, kernel_groups
 from traceaudit.model.kerneloptions import KernelOptions
 from traceaudit.model.options import ReconcileOptions, Selection, WhatIfOptions
@@ -83,10 +84,7 @@ def device_kernels(
     copied = cache_copies(view, sourced.work, counted)
     findings += () if copied is None else (copied,)
     if sourced.misfit:
-        hint = "give the model of this trace"
-        findings += (
-            Finding("unlike_runs", Severity.WARNING, sourced.misfit, hint, rank=view.rank, device=view.device),
-        )
+        findings += (unlike_model(view, sourced.misfit),)
     return (_with_gains(finished, view, audit, options) if options.gains else finished), findings
 
 
