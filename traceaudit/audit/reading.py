@@ -14,7 +14,7 @@ from traceaudit.model.findings import Finding
 from traceaudit.model.options import ReconcileOptions
 from traceaudit.model.results import DeviceAudit, Wall
 from traceaudit.model.trace import Trace
-from traceaudit.model.wording import brief
+from traceaudit.model.wording import brief_range
 
 __all__ = ["Progress", "audit_device", "read_traces", "recorded_wall", "trace_findings", "views_of"]
 
@@ -110,5 +110,5 @@ def recorded_wall(trace: Trace) -> Wall | None:
     low, high = round(min(repeats)), round(max(repeats))
     if len(repeats) == 1:
         return Wall(low, "recorder (one unprofiled repeat)")
-    text = f"median of {len(repeats)} unprofiled repeats, {brief(low)} to {brief(high)}"
+    text = f"median of {len(repeats)} unprofiled repeats, {brief_range(low, high)}"
     return Wall(round(median(repeats)), f"recorder ({text})", low, high)

@@ -83,9 +83,9 @@ def _alike(ops: I64, device: Context) -> Iterator[I64]:
     """Yield launches of one piece of work and one grid, which are judged together: single times scatter."""
     of = device.view.ops
     keys = np.stack((device.work.work[ops], of.grid_x[ops], of.grid_y[ops], of.grid_z[ops]))
-    _, place = np.unique(keys, axis=1, return_inverse=True)
-    for number in range(int(place.max(initial=-1)) + 1):
-        yield ops[place.ravel() == number]
+    _, place, counts = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
+    order = np.argsort(place.ravel(), kind="stable")
+    yield from np.split(ops[order], np.cumsum(counts)[:-1])
 
 
 def _use(row: KernelRow, ops: I64, device: Context) -> LaunchUse:
