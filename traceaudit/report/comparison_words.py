@@ -166,12 +166,13 @@ def noise_note(rows: "list[Measure]") -> str:
 
 
 def kernels_text(check: "CheckResult") -> str:
-    """Count the kernels that only one side has, if kernels were compared."""
+    """Count the kernels that only one side has, those of groups left out, if kernels were compared."""
     if not check.diff.comparable:
         return "kernels not compared"
-    new = sum(kernel.status is Status.NEW for kernel in check.diff.kernels)
-    gone = sum(kernel.status is Status.GONE for kernel in check.diff.kernels)
-    return f"kernels new {new}, gone {gone}"
+    alone = [kernel.status for kernel in check.diff.kernels if kernel.group is None]
+    text = f"kernels new {alone.count(Status.NEW)}, gone {alone.count(Status.GONE)}"
+    groups = len(check.diff.groups)
+    return f"{text}, and those of {count_text(groups, 'group')}" if groups else text
 
 
 def _place(check: "CheckResult", rule: str, line: int | None) -> str:

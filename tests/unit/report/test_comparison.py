@@ -201,3 +201,8 @@ def test_sides_that_were_not_compared_have_no_count_of_kernels():
     assert "kernels not compared" in text
     assert "kernels new" not in text
     assert "kernels new 0, gone 0" in " ".join(render("diff", "table", passing()).split())
+
+
+def test_kernels_of_groups_are_not_counted_as_new_or_gone():
+    """`mul_add` took the place of three kernels; `new` and `end` are new."""
+    assert "kernels new 2, gone 0, and those of 1 group" in " ".join(render("diff", "table", fused()).split())
