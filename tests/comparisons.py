@@ -4,7 +4,7 @@ from builders import TraceBuilder
 from renderers import render
 
 from traceaudit.model.findings import Verdict
-from traceaudit.model.identity import identity_of, shape_class
+from traceaudit.model.identity import identity_of, placed, shape_class
 from traceaudit.model.launchshape import LaunchShape
 from traceaudit.model.runs import KernelSamples, RunFacts, RunSummary, Side
 
@@ -57,11 +57,11 @@ def trace_bytes(kernels, *, batch=None, device="NVIDIA H200", graph=False, names
     return render(trace, "kineto-2.12")
 
 
-def kernel(name, us, *, launches=1, blocks=132, kind="compute", steps=5, spread=SPREAD, sd=None, **shape):
-    """A kernel of `us` µs a step, give or take `spread`."""
+def kernel(name, us, *, launches=1, blocks=132, kind="compute", steps=5, spread=SPREAD, sd=None, place=None, **shape):
+    """A kernel of `us` µs a step, give or take `spread`; with a place among those that only a number tells apart."""
     distances = [spread[step % len(spread)] for step in range(steps)]
     return KernelSamples(
-        key=(identity_of(name), shape_class(blocks)),
+        key=(identity_of(name) if place is None else placed(identity_of(name), place), shape_class(blocks)),
         name=name,
         kind=kind,
         step_ns=tuple(us * US * (1 + distance) for distance in distances),

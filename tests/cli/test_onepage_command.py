@@ -197,6 +197,29 @@ def test_kernels_faster_than_their_floor_are_of_another_model(document, run):
         assert "FASTER than their floor: matrix products" in " ".join(run(*command)[1].split())
 
 
+def test_a_model_with_other_layers_is_told_by_every_command(document, run):
+    """A dense decoder of 6 layers beside a mixture of experts of 4."""
+    library = TRACES / "transformers"
+    trace, args = library / "dense.json.gz", ("--batch", "8", "--context", "1024")
+    text = "a step shows 6 attention kernels and the model has 4 layers"
+    roofline = ("roofline", "--trace", trace, "--model")
+    for command in (("kernels", trace, "--model"), ("reconcile", trace, "--model"), roofline):
+        found = document(*command, library / "moe-config.json", *args)["completeness"]["findings"]
+        assert any(finding["code"] == "unlike_runs" and text in finding["message"] for finding in found)
+    for form in ("table", "markdown"):
+        _, page, _ = run(*roofline, library / "moe-config.json", *args, "--format", form)
+        assert "the model has 4 layers" in " ".join(page.split())
+    fitting = document(*roofline, library / "dense-config.json", *args)["completeness"]["findings"]
+    assert "unlike_runs" not in {finding["code"] for finding in fitting}
+    in_stages = document(*roofline, library / "moe-config.json", *args, "--pp", "2")["completeness"]["findings"]
+    assert "unlike_runs" not in {finding["code"] for finding in in_stages}
+
+
+def test_without_a_trace_a_floor_has_no_verdict(document):
+    args = ("--model", CONFIG, "--gpu", "NVIDIA H200", "--batch", "16", "--context", "2048")
+    assert document("roofline", *args)["completeness"] is None
+
+
 def test_a_trace_needs_a_model(refused):
     assert "--trace needs --model" in refused("roofline", "--params", "13e9", "--bits", "4", "--trace", EAGER)
     assert "no model" in refused("roofline", "--trace", EAGER, "--batch", "16", "--context", "2048")

@@ -210,6 +210,15 @@ def test_a_cache_joined_anew_is_found_and_comes_from_memory():
     assert row.rates.memory_level is MemoryLevel.DRAM
 
 
+def test_copied_heads_of_known_shapes_are_told_from_a_cache_joined_anew():
+    """An expansion writes four heads for each that it reads; a join writes what it reads."""
+    report = kernels(GENERATED, kernel_options(KernelFlags(), reconcile_options()))
+    (finding,) = (finding for finding in report.completeness.findings if finding.code == "kv_copied")
+    assert finding.count == 3 * 6 * 2
+    assert "one head for each query head" in finding.message
+    assert "let attention share the heads itself" in finding.hint
+
+
 def test_copied_heads_are_found_and_counted():
     """`repeat_kv`: 8 requests of 1025 tokens, 4 heads of 128 copied to 16, keys and values apart."""
     options = kernel_options(KernelFlags(**COMPILED_MODEL), reconcile_options())

@@ -122,8 +122,14 @@ class TestWall:
         """Median of 90, 130 and 100."""
         step = audit.reconcile(write(self.recorded(90_000, 130_000, 100_000)), ReconcileOptions()).devices[0].step
         assert step.wall_ns == 100_000
-        assert "recorder" in step.wall_source
-        assert "3" in step.wall_source
+        assert step.wall_source == "recorder (median of 3 unprofiled repeats, 90 µs to 0.13 ms)"
+        assert (step.wall_low_ns, step.wall_high_ns) == (90_000, 130_000)
+        assert step.wall_range_frac == pytest.approx(0.4)
+
+    def test_one_repeat_has_no_range(self, write):
+        step = audit.reconcile(write(self.recorded(90_000)), ReconcileOptions()).devices[0].step
+        assert step.wall_source == "recorder (one unprofiled repeat)"
+        assert (step.wall_low_ns, step.wall_high_ns, step.wall_range_frac) == (None, None, None)
 
     def test_the_users_wall_wins(self, write):
         options = ReconcileOptions(wall=Wall(150_000, "by hand"))

@@ -36,6 +36,7 @@ from traceaudit.model.sidesamples import (
     walls_of,
     windows,
 )
+from traceaudit.model.variants import placed_like
 
 __all__ = ["DEVICE_BOUND_FRAC", "DiffOptions", "diff"]
 
@@ -89,6 +90,8 @@ def diff(base: Side, head: Side, options: DiffOptions = _DEFAULT, findings: Sequ
     """
     remarks = unlike_findings(unlike(base, head), options.allow)
     comparable = all(remark.severity is not Severity.ERROR for remark in remarks)
+    same = same_recordings(base, head)
+    head = placed_like(base, head) if comparable else head
     pairing = pair_kernels(base, head) if comparable else Pairing((), ())
     tests = len(pairing.pairs) + len(pairing.groups) + 2
     band = Band(options.confidence, tests)
@@ -112,7 +115,7 @@ def diff(base: Side, head: Side, options: DiffOptions = _DEFAULT, findings: Sequ
         common=common,
         confidence=options.confidence,
         tests=tests,
-        same_recordings=same_recordings(base, head),
+        same_recordings=same,
     )
 
 

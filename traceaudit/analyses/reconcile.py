@@ -305,6 +305,8 @@ def _mean(ledger: Ledger, wall: Wall | None) -> StepMean:
         residual_ns=residual,
         dilation=window / wall.step_ns if wall is not None and window > wall.step_ns else None,
         full_speed_idle_ns=wall.step_ns - busy if wall is not None and wall.step_ns >= busy else None,
+        wall_low_ns=None if wall is None else wall.low_ns,
+        wall_high_ns=None if wall is None else wall.high_ns,
     )
 
 

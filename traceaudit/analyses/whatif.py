@@ -145,7 +145,8 @@ def _matching_ops(plan: Plan, speedup: Speedup) -> npt.NDArray[np.bool_]:
     view, is_op = plan.timeline.view, plan.node_type == NodeType.OP
     good = np.array([speedup.pattern.search(name) is not None for name in view.trace.names], np.bool_)
     found = np.zeros(len(plan.node), np.bool_)
-    found[is_op] = good[view.ops.name[plan.timeline.row[plan.node[is_op]]]]
+    rows = plan.timeline.row[plan.node[is_op]]
+    found[is_op] = good[view.ops.name[rows]] & (True if speedup.ops is None else np.isin(rows, speedup.ops))
     return found
 
 

@@ -6,7 +6,15 @@ from dataclasses import replace
 import numpy as np
 
 from traceaudit.analyses.attribution import attribute, chosen_ops
-from traceaudit.analyses.bandwidth import cache_copies, other_run, peaks_of, rate_kernels, sources_of
+from traceaudit.analyses.bandwidth import (
+    cache_copies,
+    other_run,
+    peaks_of,
+    rate_kernels,
+    sources_of,
+    unlike_model,
+    with_parts,
+)
 from traceaudit.analyses.trust import timeline_findings
 from traceaudit.analyses.whatif import predict
 from traceaudit.audit.reading import Progress, audit_device, read_traces, trace_findings, views_of
@@ -15,7 +23,7 @@ from traceaudit.model.bytes.borrowed import OtherRun
 from traceaudit.model.bytes.work import Source
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.enclosing import enclosing_rows
-from traceaudit.model.findings import Finding, Severity
+from traceaudit.model.findings import Finding
 from traceaudit.model.kernelgroups import GroupBy, kernel_groups
 from traceaudit.model.kerneloptions import KernelOptions
 from traceaudit.model.options import ReconcileOptions, Selection, WhatIfOptions
@@ -70,14 +78,13 @@ def device_kernels(
     rows = attribute(view, groups, step=step, used=used, wall_ns=audit.step.wall_ns)
     peaks, ceilings = peaks_of(view, options.peaks)
     rated, findings = rate_kernels(view, rows, groups, sourced.work, peaks, ceilings)
-    finished = replace(rated, notes=sourced.notes)
-    copied = cache_copies(view, sourced.work, np.flatnonzero(np.append(used, False)[view.windows.step]))
+    counted = np.flatnonzero(np.append(used, False)[view.windows.step])
+    parted = with_parts(view, rated, groups, sourced.work, peaks, ceilings, counted)
+    finished = replace(parted, notes=sourced.notes)
+    copied = cache_copies(view, sourced.work, counted)
     findings += () if copied is None else (copied,)
     if sourced.misfit:
-        hint = "give the model of this trace"
-        findings += (
-            Finding("unlike_runs", Severity.WARNING, sourced.misfit, hint, rank=view.rank, device=view.device),
-        )
+        findings += (unlike_model(view, sourced.misfit),)
     return (_with_gains(finished, view, audit, options) if options.gains else finished), findings
 
 

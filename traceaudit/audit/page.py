@@ -162,12 +162,12 @@ def _retime(
     view: DeviceView, device: DeviceAudit, options: WhatIfOptions, prediction: DeviceWhatIf | None
 ) -> Callable[[tuple[Speedup, ...], bool], float]:
     """Return the re-timing of this device, which remembers its answers; a change without a match changes nothing."""
-    known: dict[tuple[tuple[str, float], ...], float] = {}
+    known: dict[tuple[object, ...], float] = {}
 
     def retime(speedups: tuple[Speedup, ...], graph_replay: bool) -> float:  # noqa: FBT001  (called through Callable)
         if prediction is None:
             return 0.0
-        key = (*((one.text, one.factor) for one in speedups), ("", float(graph_replay)))
+        key = (*((one.text, one.factor, one.ops) for one in speedups), graph_replay)
         if key not in known:
             changed = replace(options, speedups=speedups, graph_replay=graph_replay)
             try:

@@ -15,6 +15,7 @@ from traceaudit.model.options import ReconcileOptions
 from traceaudit.model.results import DeviceAudit, Wall
 from traceaudit.model.schema import Kind
 from traceaudit.model.trace import Trace
+from traceaudit.model.wording import brief_range
 
 __all__ = ["Progress", "audit_device", "read_traces", "recorded_wall", "trace_findings", "views_of"]
 
@@ -126,4 +127,8 @@ def recorded_wall(trace: Trace) -> Wall | None:
     if trace.wall is None:
         return None
     repeats = trace.wall.wall_ns_per_step
-    return Wall(round(median(repeats)), f"recorder (median of {len(repeats)} unprofiled repeats)")
+    low, high = round(min(repeats)), round(max(repeats))
+    if len(repeats) == 1:
+        return Wall(low, "recorder (one unprofiled repeat)")
+    text = f"median of {len(repeats)} unprofiled repeats, {brief_range(low, high)}"
+    return Wall(round(median(repeats)), f"recorder ({text})", low, high)

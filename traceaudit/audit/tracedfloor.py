@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from traceaudit.analyses.bandwidth import misfit, unlike_model
+from traceaudit.audit.floor import architecture_of
 from traceaudit.audit.floorside import floor_input, floor_side
 from traceaudit.audit.ledger import reconcile_traces
 from traceaudit.audit.reading import Progress, read_traces
@@ -24,11 +26,15 @@ def traced_floor(path: str, request: OnePageRequest, *, progress: Progress | Non
     device, view = longest(result, views)
     given = floor_input(request.floor, view, device, None)
     made = floor_side(given, view, device, step, request.accept_length or 1.0).roofline
+    wrong = misfit(view, architecture_of(given.request), given.request.workload)
+    unlike = (unlike_model(view, wrong),) if wrong else ()
     steps = counted(device.ledger.steps, "step")
     sources = (
         f"step: mean of {steps} of {path}, rank {device.rank}, device {device.device}",
         f"device by {given.gpu_source}, batch by {given.batch_source}, context by {given.context_source}",
     )
     return replace(
-        made, assumptions=(*sources, *made.assumptions), findings=(*result.completeness.findings, *made.findings)
+        made,
+        assumptions=(*sources, *made.assumptions),
+        findings=(*result.completeness.findings, *made.findings, *unlike),
     )

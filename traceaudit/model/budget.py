@@ -2,9 +2,11 @@
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from traceaudit.model.findings import Verdict
+from traceaudit.model.identity import family_of
 from traceaudit.model.results.diff import DiffResult, KernelDiff
 
 __all__ = [
@@ -196,13 +198,11 @@ def propose(result: DiffResult) -> Budget:
         KernelRule(
             rule=f"kernel[{number}]",
             line=None,
-            match=_named(row),
-            max_ns=_rounded_up(BOUND_MARGIN * (row.effect.head_ns or 0.0)),
-            max_launches=row.launches_head,
+            match=match,
+            max_ns=_rounded_up(BOUND_MARGIN * sum(row.effect.head_ns or 0.0 for row in rows)),
+            max_launches=sum(row.launches_head or 0 for row in rows),
         )
-        for number, row in enumerate(
-            row for row in result.kernels if (row.effect.head_ns or 0.0) >= NOTABLE_FRAC * op_time and row.launches_head
-        )
+        for number, (match, rows) in enumerate(_named_alike(result, NOTABLE_FRAC * op_time))
     ]
     share = max(0.02, math.ceil(200 * result.head.unaccounted_frac) / 100)
     return Budget(
@@ -213,10 +213,18 @@ def propose(result: DiffResult) -> Budget:
     )
 
 
+def _named_alike(result: DiffResult, least_ns: float) -> Iterator[tuple[re.Pattern[str], list[KernelDiff]]]:
+    """Yield a pattern for each notable kernel, once, and all kernels that it finds."""
+    notable = [row for row in result.kernels if (row.effect.head_ns or 0.0) >= least_ns and row.launches_head]
+    for pattern in dict.fromkeys(_named(row) for row in notable):
+        yield pattern, [row for row in result.kernels if pattern.search(row.name)]
+
+
 def _named(row: KernelDiff) -> re.Pattern[str]:
     """Return a pattern for a kernel's name, open at the end where the name ends with something volatile."""
-    text = re.escape(row.identity if row.name.startswith(row.identity) else row.name).replace(r"\ ", " ")
-    return re.compile(f"^{text}" if row.identity != row.name else f"^{text}$")
+    family = family_of(row.identity)
+    text = re.escape(family if row.name.startswith(family) else row.name).replace(r"\ ", " ")
+    return re.compile(f"^{text}" if family != row.name else f"^{text}$")
 
 
 def _rounded_up(time_ns: float) -> float:

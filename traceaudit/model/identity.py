@@ -2,15 +2,19 @@
 
 A name is volatile where a compiler writes a hash, a counter or an address into it. What is cut off is never more than
 that: two kernels that differ in a template argument keep different identities.
+
+Inductor numbers its kernels. From one compilation to the next a number says nothing, but within a step two numbers are
+two kernels: such ones get places behind their identity (``#1``, ``#2``), in order of their first launch.
 """
 
 import re
 
-__all__ = ["NO_SHAPE", "identity_of", "shape_class"]
+__all__ = ["NO_SHAPE", "family_of", "identity_of", "numbered_identity", "placed", "shape_class"]
 
 NO_SHAPE = -1
 """Class of ops whose grid (or size, for copies) is not recorded."""
 
+_PLACE = re.compile(r"(?<=\w)#\d+$")
 _MARK = r"(?:de|d|c|e)"
 _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b0x[0-9a-fA-F]{4,}\b"), "0x"),  # addresses
@@ -22,6 +26,8 @@ _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\.kd$"), ""),  # ROCm's kernel descriptor
     # Triton's specialisation of arguments, as in _fwd_kernel_0d1d2d3de4c; two marked ones at least: conv_3d stays.
     (re.compile(rf"_(?:\d+{_MARK}?)*\d+{_MARK}\d+{_MARK}(?:\d+{_MARK}?)*$"), ""),
+)
+_NUMBERED: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"^(triton_[a-z]+_fused_\w*?)_\d+(?=$|_)(?:_\d+)*$"), r"\1"),  # Inductor counts its kernels
     (re.compile(r"^(triton_(?:tem|for|unk|mm)_\w*?)_\d+$"), r"\1"),
 )
@@ -39,10 +45,34 @@ def identity_of(name: str) -> str:
     >>> identity_of("nvjet_tst_64x8_64x16_4x1_v_bz_splitK_TNT")
     'nvjet_tst_64x8_64x16_4x1_v_bz_splitK_TNT'
     """
+    text = numbered_identity(name)
+    for pattern, kept in _NUMBERED:
+        text = pattern.sub(kept, text)
+    return text.rstrip("_.-") or name.strip()
+
+
+def numbered_identity(name: str) -> str:
+    """Return a kernel's name without what changes from build to build, but with the number that Inductor gave it."""
     text = name.strip()
     for pattern, kept in _VOLATILE:
         text = pattern.sub(kept, text)
     return text.rstrip("_.-") or name.strip()
+
+
+def placed(identity: str, place: int) -> str:
+    """Return the identity of one of several kernels of a step that only their numbers tell apart; places from 1."""
+    return f"{identity}#{place}"
+
+
+def family_of(identity: str) -> str:
+    """Return an identity without its place.
+
+    Examples
+    --------
+    >>> family_of(placed("triton_poi_fused_add", 2)), family_of("triton_poi_fused_add")
+    ('triton_poi_fused_add', 'triton_poi_fused_add')
+    """
+    return _PLACE.sub("", identity)
 
 
 def shape_class(size: int) -> int:

@@ -53,11 +53,15 @@ class ReconcileOptions:
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
-    """A change: ops, annotations and frames whose name `pattern` finds take 1 / `factor` of their time."""
+    """A change: ops, annotations and frames whose name `pattern` finds take 1 / `factor` of their time.
+
+    `ops`, if given, are the only device ops (rows of the device) that it changes.
+    """
 
     text: str
     pattern: re.Pattern[str]
     factor: float
+    ops: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

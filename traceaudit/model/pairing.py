@@ -2,20 +2,26 @@
 
 Positions are compared by aligning the two sequences of kernels. Where the alignment shows one kernel in the place of
 another, always and nowhere else, it was renamed; where it shows several, they were fused, split or replaced as a group.
+A kernel that has no other in its place was fused all the same if one close by, which only the other side has, names its
+ops.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from traceaudit.model.alignment import Block, align
-from traceaudit.model.identity import NO_SHAPE
+from traceaudit.model.identity import NO_SHAPE, family_of
+from traceaudit.model.opwords import op_words
 from traceaudit.model.runs import KernelKey, KernelSamples, RunSummary, Side
 
 __all__ = ["Group", "Pair", "Pairing", "pair_kernels"]
 
 _Label = KernelKey
 _ANY_SHAPE = NO_SHAPE - 1
+
+CLOSE = 4
+"""Kernels between one that is gone and the one that took its work, at most: a product or two with their helpers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,14 @@ def pair_kernels(base: Side, head: Side) -> Pairing:
     lost, found = in_base.keys() - both, in_head.keys() - both
     replaced = _Replaced(base, head, label, frozenset(lost), frozenset(found)) if lost or found else None
     renamed = replaced.renamed() if replaced is not None else {}
-    members, groups = replaced.groups(renamed) if replaced is not None else ({}, ())
+    members, groups = replaced.groups(renamed, ()) if replaced is not None else ({}, ())
+    if replaced is not None:
+        explained = {*renamed, *renamed.values(), *members}
+        absorbed = replaced.absorbed(frozenset(lost - explained), frozenset(found - explained))
+        if absorbed:
+            joined = {name for pair in absorbed for name in pair}
+            renamed = {old: new for old, new in renamed.items() if not {old, new} & joined}
+            members, groups = replaced.groups(renamed, absorbed)
     pairs = [Pair(in_base[name], in_head[name], group=members.get(name)) for name in sorted(both)]
     pairs += [Pair(in_base[name], in_head[renamed[name]], renamed=True) for name in sorted(renamed)]
     taken = {*renamed, *renamed.values()}
@@ -133,8 +146,22 @@ class _Replaced:
             if count == in_base[old] == in_head[new] and self.kind_of_base[old] == self.kind_of_head[new]
         }
 
-    def groups(self, renamed: dict[_Label, _Label]) -> tuple[dict[_Label, int], tuple[Group, ...]]:
-        """Join what stands in each other's place, directly or through others, into groups."""
+    def absorbed(self, lost: frozenset[_Label], found: frozenset[_Label]) -> list[tuple[_Label, _Label]]:
+        """Return kernels of one side alone with the kernel of the other side that does their work as well.
+
+        It runs as often, always close to where they stood, and its name speaks of all their ops.
+        """
+        to_head = [(block.base_start, block.base_end, block.head_start, block.head_end) for block in self.blocks]
+        to_base = [(*block[2:], *block[:2]) for block in to_head]
+        return [
+            *_absorbed(lost, self.base, self.found, self.head, to_head),
+            *((old, new) for new, old in _absorbed(found, self.head, self.lost, self.base, to_base)),
+        ]
+
+    def groups(
+        self, renamed: dict[_Label, _Label], absorbed: Sequence[tuple[_Label, _Label]]
+    ) -> tuple[dict[_Label, int], tuple[Group, ...]]:
+        """Join what stands in each other's place, or was absorbed, directly or through others, into groups."""
         in_base, in_head = Counter(self.base), Counter(self.head)
         links = _Links()
         for block in self.blocks:
@@ -151,6 +178,8 @@ class _Replaced:
                 found and any(name in old for name in shared)
             ):
                 links.join([*lost, *found, *shared])
+        for pair in absorbed:
+            links.join(pair)
         members: dict[_Label, int] = {}
         groups: list[Group] = []
         for number, names in enumerate(links.components()):
@@ -164,6 +193,47 @@ class _Replaced:
 
     def _of_head(self, block: Block) -> Sequence[_Label]:
         return self.head[block.head_start : block.head_end]
+
+
+def _absorbed(
+    alone: frozenset[_Label],
+    ours: Sequence[_Label],
+    candidates: frozenset[_Label],
+    theirs: Sequence[_Label],
+    blocks: Sequence[tuple[int, int, int, int]],
+) -> Iterator[tuple[_Label, _Label]]:
+    """Yield each kernel of our side alone with the nearest candidate of the other side that names its ops."""
+    places, like = _places(ours, blocks), _where(theirs)
+    for name, at in sorted(_where(ours).items()):
+        ops = op_words(family_of(name[0]))
+        if name not in alone or not ops:
+            continue
+        near = []
+        for other in sorted(candidates):
+            there = like.get(other, [])
+            if len(there) == len(at) and ops < op_words(family_of(other[0])):
+                apart = [abs(places[one] - two) for one, two in zip(at, there, strict=True)]
+                near += [(max(apart), other)] if max(apart) <= CLOSE else []
+        if near:
+            yield name, min(near)[1]
+
+
+def _where(sequence: Sequence[_Label]) -> dict[_Label, list[int]]:
+    found: dict[_Label, list[int]] = {}
+    for place, name in enumerate(sequence):
+        found.setdefault(name, []).append(place)
+    return found
+
+
+def _places(sequence: Sequence[_Label], blocks: Sequence[tuple[int, int, int, int]]) -> list[int]:
+    """Return for each position of one sequence where it lies in the other; within a block, where that begins."""
+    places: list[int] = []
+    offset = 0
+    for start, end, like_start, like_end in (*blocks, (len(sequence), len(sequence), 0, 0)):
+        places += range(len(places) + offset, start + offset)
+        places += [like_start] * (end - start)
+        offset = like_end - end
+    return places
 
 
 class _Links:

@@ -12,7 +12,7 @@ from traceaudit.errors import MissingDataError
 from traceaudit.model import apis
 from traceaudit.model.deviceview import DeviceView, own_ops
 from traceaudit.model.findings import Verdict
-from traceaudit.model.identity import identity_of, shape_class
+from traceaudit.model.identity import identity_of, numbered_identity, placed, shape_class
 from traceaudit.model.launchshape import LaunchShape
 from traceaudit.model.results import Accounts, DeviceAudit, StepItem, StepKind, StepSource
 from traceaudit.model.runs import GraphMode, KernelKey, KernelSamples, RunFacts, RunSummary
@@ -107,22 +107,41 @@ def _pick(view: DeviceView, items: Sequence[StepItem]) -> _Picked:
     chosen = [steps[item.index] for item in items]
     rows = np.concatenate([*chosen, np.empty(0, np.int64)]).astype(np.int64)
     step = np.repeat(np.arange(len(items)), [len(own) for own in chosen])
-    keys, kernel = _keys(view, rows)
+    keys, kernel = _keys(view, rows, step)
     return _Picked(rows, step, kernel, keys)
 
 
-def _keys(view: DeviceView, rows: I64) -> tuple[tuple[KernelKey, ...], I64]:
+def _keys(view: DeviceView, rows: I64, step: I64) -> tuple[tuple[KernelKey, ...], I64]:
     """Tell the kernels apart by identity and shape class, and number them."""
-    ops, names = view.ops, view.trace.names
+    ops, identities = view.ops, _identities(view, rows, step)
     blocks = ops.grid_x[rows].astype(np.int64) * ops.grid_y[rows] * ops.grid_z[rows]
     size = np.where(ops.op_type[rows] == OpType.KERNEL, np.where(ops.grid_x[rows] > 0, blocks, -1), ops.copied[rows])
     pairs, inverse = np.unique(np.stack((ops.name[rows], size), axis=1), axis=0, return_inverse=True)
     numbers: dict[KernelKey, int] = {}
     codes = [
-        numbers.setdefault((identity_of(_clean(names[name])), shape_class(blocks)), len(numbers))
-        for name, blocks in pairs.tolist()
+        numbers.setdefault((identities[name], shape_class(blocks)), len(numbers)) for name, blocks in pairs.tolist()
     ]
     return tuple(numbers), np.array(codes, np.int64)[inverse.reshape(-1)] if len(rows) else np.empty(0, np.int64)
+
+
+def _identities(view: DeviceView, rows: I64, step: I64) -> dict[int, str]:
+    """Return the identity of each name; kernels of one step that only a compiler's number tells apart get places."""
+    codes, first = np.unique(view.ops.name[rows], return_index=True)
+    by_first = [(code, _clean(view.trace.names[code])) for code in codes[np.argsort(first)].tolist()]
+    whole = {code: identity_of(name) for code, name in by_first}
+    apart = {code: numbered_identity(name) for code, name in by_first}
+    seen: dict[tuple[int, str], set[str]] = {}
+    for number, code in np.unique(np.stack((step, view.ops.name[rows]), axis=1), axis=0).tolist():
+        seen.setdefault((number, whole[code]), set()).add(apart[code])
+    several = {family for (_, family), members in seen.items() if len(members) > 1}
+    places: dict[str, dict[str, int]] = {}
+    for code, family in whole.items():
+        members = places.setdefault(family, {})
+        members.setdefault(apart[code], len(members) + 1)
+    return {
+        code: placed(family, places[family][apart[code]]) if family in several else family
+        for code, family in whole.items()
+    }
 
 
 def _clean(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from traceaudit.units import NS_PER_MS, NS_PER_US
 
-__all__ = ["brief", "counted", "milliseconds"]
+__all__ = ["brief", "brief_range", "counted", "milliseconds"]
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -39,3 +39,16 @@ def brief(time_ns: float) -> str:
     if time_ms < 0.1:  # noqa: PLR2004
         return f"{time_ns / NS_PER_US:.3g} µs"
     return f"{time_ms:,.0f} ms" if time_ms >= 100 else f"{time_ms:.3g} ms"  # noqa: PLR2004
+
+
+def brief_range(low_ns: float, high_ns: float) -> str:
+    """Return a range of times, with one unit where both have the same.
+
+    Examples
+    --------
+    >>> brief_range(7_380_000, 9_750_000), brief_range(90_000, 130_000)
+    ('7.38 to 9.75 ms', '90 µs to 0.13 ms')
+    """
+    low, high = brief(low_ns), brief(high_ns)
+    number, _, unit = low.rpartition(" ")
+    return f"{number if high.endswith(f' {unit}') else low} to {high}"

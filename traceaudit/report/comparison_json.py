@@ -89,6 +89,7 @@ def _measure(measure: "Measure") -> Object:
     return {
         "name": measure.name,
         **_effect(measure.effect),
+        "noise_says_nothing": measure.noise_says_nothing,
         "judged": measure.judged,
         "reason": measure.reason,
         "violates": list(measure.violates),

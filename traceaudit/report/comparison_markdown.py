@@ -11,6 +11,8 @@ from traceaudit.report.comparison_words import (
     change_texts,
     headline,
     measure_rows,
+    noise_note,
+    noise_text,
     notes,
     rows_that_matter,
     share_text,
@@ -101,7 +103,8 @@ def _cells(row: Row) -> list[str]:
 
 def _step(result: "CheckResult") -> list[str]:
     rows = []
-    for row in measure_rows(result):
+    measures = measure_rows(result)
+    for row in measures:
         effect = row.effect
         rows.append(
             [
@@ -110,11 +113,13 @@ def _step(result: "CheckResult") -> list[str]:
                 "" if effect.head_ns is None else duration(effect.head_ns),
                 signed(effect.delta_ns),
                 share_text(effect),
-                f"±{duration(effect.noise_ns)}",
+                noise_text(row, duration),
                 "**yes**" if row.violates else "yes" if row.judged or row.suspects else "no",
             ]
         )
-    return _table(("per step", "base", "head", "change", "", "noise", "judged"), SIDES, rows)
+    note = noise_note(measures)
+    table = _table(("per step", "base", "head", "change", "", "noise", "judged"), SIDES, rows)
+    return [*table, "", escape(f"{note}.")] if note else table
 
 
 def _folded(title: str, lines: Sequence[str]) -> list[str]:

@@ -2,13 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from traceaudit.model.results.diff import Outcome, Status
+from traceaudit.model.results.diff import Outcome
 from traceaudit.report.comparison_words import (
     MEASURE_LABELS,
     Row,
     change_texts,
     headline,
+    kernels_text,
     measure_rows,
+    noise_note,
+    noise_text,
     notes,
     rows_that_matter,
     share_text,
@@ -130,13 +133,14 @@ def _step(canvas: Canvas, result: "CheckResult") -> None:
                 *("-" if time is None else scale.text(time) for time in (effect.base_ns, effect.head_ns)),
                 scale.text(effect.delta_ns),
                 share_text(effect),
-                "±" + scale.text(effect.noise_ns),
+                noise_text(row, scale.text),
                 judged + (" !" if row.violates else " ?" if row.suspects else ""),
                 MEASURE_LABELS.get(row.name, row.name),
             ]
         )
     canvas.table(columns, table)
-    new = sum(kernel.status is Status.NEW for kernel in result.diff.kernels)
-    gone = sum(kernel.status is Status.GONE for kernel in result.diff.kernels)
+    note = noise_note(rows)
+    if note:
+        canvas.paragraph((note, "dim"), indent=2, hang=2)
     text = f"device ops a step: {result.diff.launches_base:,} -> {result.diff.launches_head:,}"
-    canvas.paragraph((f"{text}; kernels new {new}, gone {gone}", "dim"), indent=2)
+    canvas.paragraph((f"{text}; {kernels_text(result)}", "dim"), indent=2)

@@ -1,5 +1,6 @@
 """The sentences and rows of a comparison that text reports share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,10 @@ __all__ = [
     "Row",
     "change_texts",
     "headline",
+    "kernels_text",
     "measure_rows",
+    "noise_note",
+    "noise_text",
     "notes",
     "rows_that_matter",
     "share_text",
@@ -147,6 +151,28 @@ def measure_rows(check: "CheckResult") -> list["Measure"]:
     """Return the quantities of the step that are not zero on both sides."""
     rows = [check.diff.step, *check.diff.measures]
     return [row for row in rows if row.effect.base_ns or row.effect.head_ns]
+
+
+def noise_text(row: "Measure", write: Callable[[float], str]) -> str:
+    """Write the noise of a quantity, or that it says nothing."""
+    return "too large" if row.noise_says_nothing else f"±{write(row.effect.noise_ns)}"
+
+
+def noise_note(rows: "list[Measure]") -> str:
+    """Say what is meant by noise that is too large; empty where none is."""
+    if not any(row.noise_says_nothing for row in rows):
+        return ""
+    return "noise too large: not judged, since it is more than half of the value and larger than what it could show"
+
+
+def kernels_text(check: "CheckResult") -> str:
+    """Count the kernels that only one side has, those of groups left out, if kernels were compared."""
+    if not check.diff.comparable:
+        return "kernels not compared"
+    alone = [kernel.status for kernel in check.diff.kernels if kernel.group is None]
+    text = f"kernels new {alone.count(Status.NEW)}, gone {alone.count(Status.GONE)}"
+    groups = len(check.diff.groups)
+    return f"{text}, and those of {count_text(groups, 'group')}" if groups else text
 
 
 def _place(check: "CheckResult", rule: str, line: int | None) -> str:

@@ -172,6 +172,8 @@ def _device_audit(device: "DeviceAudit") -> Object:
         "step": {
             "wall_ns": step.wall_ns,
             "wall_source": step.wall_source,
+            "wall_low_ns": step.wall_low_ns,
+            "wall_high_ns": step.wall_high_ns,
             "window_ns": step.window_ns,
             "busy_ns": step.busy_ns,
             "idle_ns": step.idle_ns,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from traceaudit.model.trace import TraceSource
 
-__all__ = ["code", "escape", "head", "inspect", "kernels", "markdown_table", "reconcile"]
+__all__ = ["code", "escape", "head", "inspect", "kernels", "markdown_table", "reconcile", "verdict_lines"]
 
 MARKS = {Verdict.COMPLETE: "🟢", Verdict.PARTIAL: "🟡", Verdict.UNRELIABLE: "🔴"}
 MOST_STEPS = 50
@@ -133,13 +133,17 @@ def _mark(completeness: "Completeness") -> str:
 
 def head(command: str, path: str, completeness: "Completeness", *, examples: bool = False) -> list[str]:
     """Write the title, the verdict and the findings of a report."""
-    verdict = completeness.verdict
-    lines = [
+    return [
         f"### traceaudit {command}: {code(path, cell=False)}",
         "",
-        f"{MARKS[verdict]} **{verdict}**: {escape(verdict_reason(completeness))}",
-        "",
+        *verdict_lines(completeness, examples=examples),
     ]
+
+
+def verdict_lines(completeness: "Completeness", *, examples: bool = False) -> list[str]:
+    """Write the verdict and the findings of a report."""
+    verdict = completeness.verdict
+    lines = [f"{MARKS[verdict]} **{verdict}**: {escape(verdict_reason(completeness))}", ""]
     for finding in completeness.findings:
         lines += _finding(finding, examples=examples)
     return [*lines, ""] if completeness.findings else lines

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from traceaudit.model.findings import CODES, Severity, Verdict
 from traceaudit.report.format import DOUBT, count_text, duration, factor, percent, shorten
-from traceaudit.report.remarks import verdict_reason
+from traceaudit.report.remarks import range_text, verdict_reason
 from traceaudit.report.roofline_words import ranks_text
 from traceaudit.report.waterfall import DILATED, doubted, label_of
 
@@ -81,6 +81,8 @@ def step_block(page: "OnePage") -> Block:
     if profiled.dilation is not None and profiled.dilation > DILATED:
         longer = factor(profiled.dilation)
         evidence.append(f"profiled it took {duration(profiled.window_ns)}, {longer} that: the profiler's own doing")
+    spread = range_text(page.device)
+    evidence += [f"{spread[0].lower()}{spread[1:-1]}"] if spread else []
     return Block("How long?", f"{duration(step.wall.step_ns)} a step = {source}", tuple(evidence))
 
 

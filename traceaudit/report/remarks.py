@@ -10,12 +10,23 @@ from traceaudit.report.waterfall import DILATED, doubted, label_of
 if TYPE_CHECKING:
     from traceaudit.model.results import Completeness, DeviceAudit, StepItem, Totals
 
-__all__ = ["finding_notes", "left_out", "remarks", "steps_text", "totals_text", "verdict_reason", "worth_showing"]
+__all__ = [
+    "finding_notes",
+    "left_out",
+    "range_text",
+    "remarks",
+    "steps_text",
+    "totals_text",
+    "verdict_reason",
+    "worth_showing",
+]
 
 MOST = 4
 MOST_INDICES = 12
 NOTABLE_FRAC = 0.02
 BUSY_FRAC = 0.9
+WIDE_FRAC = 0.1
+"""Range of the wall's repeats, as a share of it, from which on it is worth a remark."""
 
 
 def verdict_reason(completeness: "Completeness") -> str:
@@ -101,7 +112,7 @@ def remarks(device: "DeviceAudit", completeness: "Completeness") -> tuple[str, .
     codes = {finding.code for finding in completeness.findings if _concerns(finding, device)}
     unreliable = completeness.verdict is Verdict.UNRELIABLE
     same_run = _not_the_same_run(device) if "wall_below_busy" in codes else None
-    first = [text for text in (same_run, _dilation(device), _residual(device)) if text]
+    first = [text for text in (same_run, _dilation(device), range_text(device), _residual(device)) if text]
     rest = sorted(_costs(device, unreliable=unreliable), key=lambda cost: -cost[0])
     profiled = device.step.dilation is not None and device.step.dilation > DILATED
     return (*first, *(f"As profiled, {text[0].lower()}{text[1:]}" if profiled else text for _, text in rest))[:MOST]
@@ -137,6 +148,18 @@ def _dilation(device: "DeviceAudit") -> str | None:
     if step.window_ns - step.wall_ns > step.idle_ns / 2:
         return f"{text}. The split is mostly the profiler's own doing."
     return f"{text}."
+
+
+def range_text(device: "DeviceAudit") -> str:
+    """Say that the repeats of the wall differ by much; empty where they do not, or where there is one."""
+    step = device.step
+    if step.wall_range_frac is None or step.wall_range_frac <= WIDE_FRAC:
+        return ""
+    low, high = duration(step.wall_low_ns or 0), duration(step.wall_high_ns or 0)
+    return (
+        f"The wall is not steady: its repeats took {low} to {high}, a range of {percent(step.wall_range_frac, 1)} of "
+        "it; nothing that rests on the wall is surer than that."
+    )
 
 
 def _residual(device: "DeviceAudit") -> str | None:

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from traceaudit.report.jsondoc import SCHEMA_VERSION, written
+from traceaudit.report.jsondoc import SCHEMA_VERSION, completeness_object, written
 from traceaudit.report.registry import PLAIN_PAGE, Page
 
 if TYPE_CHECKING:
@@ -17,7 +17,15 @@ Object = dict[str, object]
 
 def roofline(result: "Roofline", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (every renderer takes a page)
     """Write a floor."""
-    return written({"schema_version": SCHEMA_VERSION, "command": "roofline", **roofline_object(result)})
+    of_trace = result.distance is not None or bool(result.findings)
+    return written(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "command": "roofline",
+            "completeness": completeness_object(result.completeness) if of_trace else None,
+            **roofline_object(result),
+        }
+    )
 
 
 def roofline_object(result: "Roofline") -> Object:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from traceaudit.report.distance_words import distance_rows
 from traceaudit.report.format import bytes_text, duration, percent
-from traceaudit.report.markdown import escape
+from traceaudit.report.markdown import escape, verdict_lines
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.roofline_words import (
     compute_text,
@@ -31,6 +31,7 @@ def roofline(result: "Roofline", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG00
         "",
         escape(f"{size_text(setting)}; {requests_text(setting)}; {ranks_text(setting)}"),
         "",
+        *(verdict_lines(result.completeness) if result.findings else ()),
         escape(f"At {result.peak_gbps:,.0f} GB/s. {compute_text(result)}."),
         "",
         *_table(("bound", "bytes a GPU", "time", "when"), "lrrl", floor_rows(result)),

@@ -2,12 +2,13 @@
 
 import re
 
+import numpy as np
 import pytest
 from builders import TraceBuilder
 from views import trace_of, view_of, views_of
 
 from traceaudit.analyses.attribution import attribute, chosen_ops
-from traceaudit.analyses.bandwidth import other_run, peaks_of, rate_kernels, sources_of
+from traceaudit.analyses.bandwidth import other_run, peaks_of, rate_kernels, sources_of, with_parts
 from traceaudit.analyses.bandwidth.judge import Facts, bound_of, underfilled
 from traceaudit.model.bytes.fromtrace import RunFacts
 from traceaudit.model.enclosing import enclosing_rows
@@ -16,7 +17,7 @@ from traceaudit.model.kerneloptions import KernelOptions, PeakOptions
 from traceaudit.model.kernelspec import KernelSpec, expression
 from traceaudit.model.llm.families import architecture
 from traceaudit.model.llm.workload import Workload
-from traceaudit.model.results.kernels import Bound, MemoryLevel
+from traceaudit.model.results.kernels import Bound, LaunchUse, MemoryLevel
 from traceaudit.model.schema import HostCategory
 
 BF16 = "c10::BFloat16"
@@ -37,6 +38,8 @@ def report(view, other=None, **options):
     groups = kernel_groups(view, chosen_ops(view, None), settings.group_by, sourced.around, frames)
     peaks, ceilings = peaks_of(view, settings.peaks)
     device, findings = rate_kernels(view, attribute(view, groups), groups, sourced.work, peaks, ceilings)
+    counted = np.flatnonzero(view.windows.step >= 0)
+    device = with_parts(view, device, groups, sourced.work, peaks, ceilings, counted)
     return device, [finding.code for finding in findings], sourced.notes
 
 
@@ -358,3 +361,83 @@ def test_facts_are_left_as_they_are():
     before = [column.copy() for column in (trace.ops.start_ns, trace.host.detail)]
     report(views_of(trace)[0])
     assert all((old == new).all() for old, new in zip(before, (trace.ops.start_ns, trace.host.detail), strict=True))
+
+
+def uses(row):
+    return {part.use: (part.per_step_ns, part.launches_per_step) for part in row.parts}
+
+
+ATTEND = {
+    "Input Dims": [[8, 16, 1, 128], [8, 4, 1025, 128], [8, 4, 1025, 128]],
+    "Input type": [BF16, BF16, BF16],
+}
+JOINED = {
+    "Input Dims": [[[8, 4, 1024, 128], [8, 4, 1, 128]], []],
+    "Input type": ["TensorList", "Scalar"],
+    "Concrete Inputs": ["", "-2"],
+}
+ROTATED = {
+    "Input Dims": [[[8, 4, 1, 64], [8, 4, 1, 64]], []],
+    "Input type": ["TensorList", "Scalar"],
+    "Concrete Inputs": ["", "-1"],
+}
+CAT = "CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, 4, 64, 64>"
+
+
+def test_launches_of_one_name_are_parted_by_use():
+    """Two joins of the cache, 12 and 14 µs, and one of two halves of a head, 2 µs; attention reads what was joined."""
+    view = view_of(
+        eager(
+            ("aten::cat", JOINED, [(CAT, 12)]),
+            ("aten::cat", JOINED, [(CAT, 14)]),
+            ("aten::cat", ROTATED, [(CAT, 2)]),
+            ("aten::_scaled_dot_product_flash_attention", ATTEND, [("flash_fwd_kernel", 9)]),
+        )
+    )
+    device, _, _ = report(view)
+    joins, attention = device.kernels
+    assert uses(joins) == {LaunchUse.COPY: (26_000, 2), LaunchUse.LIGHT: (2000, 1)}
+    (copied,) = (part for part in joins.parts if part.use is LaunchUse.COPY)
+    assert (len(copied.ops), copied.widens) == (2, False)
+    assert copied.rates.moved_bytes == 2 * 2 * 8 * 4 * 1025 * 128 * 2
+    assert uses(attention) == {LaunchUse.WORK: (9000, 1)}
+
+
+def test_a_short_kernel_whose_bytes_take_a_share_of_its_time_works():
+    """4096 x 1024 values read and written, 16.8 MB in 10 µs: 5 µs at 3,350 GB/s; of 16 x 1024, none of the time."""
+
+    def doubled(rows):
+        details = {"Input Dims": [[rows, 1024], []], "Input type": [BF16, "Scalar"]}
+        return ("aten::mul", details, [("vectorized_elementwise_kernel", 10)])
+
+    device, _, _ = report(view_of(eager(doubled(4096), doubled(16))))
+    (row,) = device.kernels
+    assert uses(row) == {LaunchUse.WORK: (10_000, 1), LaunchUse.LIGHT: (10_000, 1)}
+
+
+@pytest.mark.parametrize(("blocks", "use"), [(64 * 132, LaunchUse.LIGHT), (64 * 132 + 1, LaunchUse.WORK)])
+def test_more_blocks_than_any_device_holds_walk_through_data(blocks, use):
+    """Of unknown bytes: 132 multiprocessors hold 32 blocks each at most, and twice as many are two rounds."""
+    device, _, _ = report(view_of(launches(10, name="triton_poi_fused_add_0", grid=[blocks, 1, 1])))
+    assert [part.use for part in device.kernels[0].parts] == [use]
+
+
+def test_products_and_copies_between_host_and_device_work():
+    made = launches(5, name="nvjet_gemm")
+    made.launch(at=500).kernel("Memcpy HtoD", at=510, dur=4)
+    device, _, _ = report(view_of(made))
+    assert {part.use for row in device.kernels for part in row.parts} == {LaunchUse.WORK}
+
+
+def test_a_router_anywhere_in_the_trace_tells_the_experts_of_a_grouped_product():
+    router = {
+        "Input Dims": [[8, 64], [], [], [], []],
+        "Input type": ["float", *["Scalar"] * 4],
+        "Concrete Inputs": ["", "8", "-1", "True", "True"],
+    }
+    grouped = {"Input Dims": [[64, 2048], [64, 2048, 1536], [64]], "Input type": [BF16, BF16, "int"]}
+    product = ("aten::_grouped_mm", grouped, [("cutlass_grouped", 90)])
+    device, _, _ = report(view_of(eager(("aten::topk", router, [("gatherTopK", 8)]), product)))
+    assert device.kernels[0].rates.assumption.startswith("42.0 of 64 experts touched")
+    device, _, _ = report(view_of(eager(product)))
+    assert device.kernels[0].rates.assumption.startswith("40.6 of 64 groups have rows")

@@ -15,7 +15,7 @@ from traceaudit.analyses.serverlog.choice import choose_step
 from traceaudit.errors import InvariantError
 from traceaudit.model.findings import Finding, Severity
 from traceaudit.model.results import Completeness, DeviceKernels, KernelRow, Wall
-from traceaudit.model.results.kernels import KernelRates
+from traceaudit.model.results.kernels import KernelPart, KernelRates, LaunchUse
 from traceaudit.model.results.onepage import FixKind, FloorSide, KernelLine, OnePage, ServerSide, StepChoice
 from traceaudit.model.results.roofline import Floor, Reading
 from traceaudit.model.results.whatif import DeviceWhatIf, KernelGain
@@ -43,9 +43,12 @@ def row(name, op_time_ns, **changes):
     return KernelRow(**(values | changes))
 
 
-def line(name, time_ns, share, *, save_ns=None, **changes):
+def line(name, time_ns, share, *, save_ns=None, parts=None, **changes):
+    """A kernel; unless said otherwise, norms are light and all others work."""
     saved = time_ns if save_ns is None else save_ns
-    return KernelLine(row(name, time_ns, **changes), time_ns, 1.0, share, saved)
+    use = LaunchUse.LIGHT if name.startswith("norm") else LaunchUse.WORK
+    alone = (KernelPart(use, time_ns, 1.0, changes.get("rates", KernelRates())),)
+    return KernelLine(row(name, time_ns, parts=parts or alone, **changes), time_ns, 1.0, share, saved)
 
 
 def prediction(*gains, busy=0.5):
@@ -247,6 +250,58 @@ def test_short_kernels_that_are_no_products_are_fused_together():
     assert fix.step_ns == 80 * MS
 
 
+def copy(time_ns, *, widens=False):
+    """Two launches that move 20 MB each."""
+    rates = KernelRates(moved_bytes=40 * 10**6, covered_launches=2, sol_frac=0.5)
+    return KernelPart(LaunchUse.COPY, time_ns, 2.0, rates, widens, ops=(4, 5))
+
+
+def test_launches_of_one_name_go_to_the_fix_of_their_use():
+    """A kernel of 60 ms: 40 ms copy the cache, 20 ms are light; the fix of each changes its own ops alone."""
+    light = KernelPart(LaunchUse.LIGHT, 20 * MS, 10.0, KernelRates(), ops=(1, 2, 3))
+    joins = line("cat", 60 * MS, 0.6, parts=(copy(40 * MS), light))
+    took = {(4, 5): 40 * MS, (1, 2, 3): 20 * MS}
+
+    def retime(changes, _):
+        return STEP_NS - sum(took.get(change.ops, 0) for change in changes)
+
+    found = decide(situation(kernels=(joins,), retime=retime))
+    assert [(fix.kind, fix.step_ns, fix.is_bound) for fix in found[:2]] == [
+        (FixKind.CACHE, 60 * MS, True),
+        (FixKind.KERNEL, 40 * MS, True),
+    ]
+    assert found[0].what == "keep the KV cache in place (a static or paged cache)"
+    assert found[0].evidence == (
+        "40 ms a step, 40 % of the op time: 2 launches of 20 ms write all keys or values that attention then reads, "
+        "20 MB moved by each"
+    )
+    assert found[1].evidence == (
+        "20 ms a step, 20 % of the op time, in 10 launches of 2 ms that read neither weights nor cache"
+    )
+
+
+def test_sharing_heads_speeds_attention_up_as_well():
+    """What the copies take is no bound, nor is the speed of light of an attention that reads them."""
+    lines = (
+        line("expand", 40 * MS, 0.4, parts=(copy(40 * MS, widens=True),)),
+        line("flash_attention", 30 * MS, 0.3, rates=KernelRates(sol_frac=0.5)),
+    )
+    found = decide(situation(kernels=lines, retime=step_without({"expand": 40 * MS, "flash_attention": 30 * MS})))
+    assert [(fix.kind, fix.is_bound) for fix in found[:2]] == [(FixKind.CACHE, False), (FixKind.KERNEL, False)]
+    assert found[0].what.startswith("let query heads share the heads of the KV cache")
+
+
+def test_copies_of_the_cache_carry_none_of_the_floor():
+    """A floor of 30 ms: after the copy of 40 ms, attention of unknown bytes must still hold 30 of its 60 ms."""
+    lines = (line("cat", 40 * MS, 0.4, parts=(copy(40 * MS),)), line("attend", 60 * MS, 0.6))
+    retime = step_without({"cat": 40 * MS, "attend": 60 * MS})
+    found = decide(situation(kernels=lines, retime=retime, floor=floor_of(30 * MS)))
+    assert [(fix.names, fix.step_ns) for fix in found[:2]] == [
+        (("cat",), 60 * MS),
+        (("attend",), pytest.approx(30 * MS)),
+    ]
+
+
 def test_a_graph_is_an_estimate():
     device = samples.eager_dilated().devices[0]
     found = decide(situation(audit=device, retime=step_without(graph_saves=40.0 * MS)))
@@ -307,7 +362,7 @@ def test_evidence_names_grid_and_rate():
         blocks_per_sm=64 / 132,
         rates=KernelRates(achieved_gbps=35.0, peak_frac=0.0073, bytes_source="model"),
     )
-    assert kernel_evidence(starved) == (
+    assert kernel_evidence(starved, starved.row.parts[0]) == (
         "2 ms a step, 50 % of the op time; 64 blocks on 132 multiprocessors; "
         "35 GB/s, 0.73 % of the peak (bytes by model)"
     )

@@ -63,6 +63,18 @@ def test_without_a_change_the_step_is_the_baseline():
         assert (found.changed_op_time_ns, found.matched) == (0, {})
 
 
+def test_a_change_of_some_ops_leaves_the_others_of_the_name():
+    """Of a twice 60 on the device, the second alone takes half as long: 30 of 185 go, 10 a step."""
+    trace = markers(0, 10, 20, end=30)
+    for i, name in enumerate("aab"):
+        trace.launch(at=10 * i + 2, dur=1).kernel(name, at=5 + 60 * i, dur=60)
+    view = view_of(trace)
+    change = Speedup("a", re.compile("a"), 2.0, (1,))
+    found = predict(view, audit_of(view), WhatIfOptions(speedups=(change,)))
+    assert (found.matched, found.changed_op_time_ns) == ({"a": 1}, pytest.approx(10_000))
+    assert found.predicted_ns == pytest.approx((185_000 - 30_000) / 3)
+
+
 class TestHostBound:
     def test_removing_a_kernel_buys_nothing(self):
         """b takes 20 of 200: the naive bound says 90 a step, but the host takes 100 whatever the device does."""

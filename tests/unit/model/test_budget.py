@@ -38,6 +38,16 @@ def test_a_proposal_bounds_what_matters_a_tenth_above_what_was_measured():
     assert budget.unaccounted[0].max_frac == 0.02
 
 
+def test_kernels_that_one_pattern_finds_share_a_rule():
+    """Two numbered kernels and two shapes: each pattern once, with what all that it finds take together."""
+    numbered = [kernel(f"triton_poi_fused_add_{number}", 90, place=number) for number in (1, 2)]
+    one = side(run(*numbered, kernel("copy", 40, blocks=64), kernel("copy", 60, blocks=512)))
+    assert [(rule.match.pattern, rule.max_ns, rule.max_launches) for rule in propose(diff(one, one)).kernels] == [
+        ("^triton_poi_fused_add", pytest.approx(198_000), 2),
+        ("^copy$", pytest.approx(110_000), 2),
+    ]
+
+
 def test_a_proposal_leaves_room_for_what_is_unaccounted_already():
     one = side(decode(wall_us=(1000,)))  # 832 µs of window
     assert propose(diff(one, one)).unaccounted[0].max_frac == pytest.approx(0.34)

@@ -1,5 +1,6 @@
 from collections import Counter
 
+import pytest
 from comparisons import kernel, run, side
 
 from traceaudit.model.pairing import pair_kernels
@@ -117,3 +118,38 @@ def test_seen_from_the_other_side_the_pairs_are_the_same():
     assert {(p.base, p.head, p.renamed, p.group) for p in forward.pairs} == {
         (p.head, p.base, p.renamed, p.group) for p in backward.pairs
     }
+
+
+SILU, MUL = "vectorized_elementwise_kernel<8, silu_kernel>", "vectorized_elementwise_kernel<8, MulFunctor<float> >"
+FUSED = "triton_poi_fused__unsafe_view_mul_silu_9"
+
+
+def test_a_kernel_that_left_its_place_empty_was_fused_into_one_close_by_that_names_its_ops():
+    """The multiplication stands where the fused kernel does, the activation two kernels before: 8 launches become 4."""
+    base, head = layers("gate", SILU, "up", MUL, "down"), layers("gate", "up", FUSED, "down")
+    found, groups = pairs(base, head)
+    assert groups == ["fused"]
+    assert {(tuple(row[0]), tuple(row[1])) for row in found if row[3] == 0} == {
+        ((SILU,), ()),
+        ((MUL,), ()),
+        ((), ("triton_poi_fused__unsafe_view_mul_silu",)),
+    }
+    assert pairs(head, base)[1] == ["split"]
+
+
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        (("gate", "vectorized<gelu_kernel>", "up", MUL, "down"), ("gate", "up", FUSED, "down")),  # another op
+        (
+            (SILU, "a", "b", "c", "gate", "up", MUL, "down"),
+            ("a", "b", "c", "gate", "up", FUSED, "down"),
+        ),  # five kernels away
+        ((SILU, "gate", "up", FUSED), ("gate", "up", FUSED)),  # both sides have the fused one
+        ((SILU, "gate", SILU, "up", MUL, "down"), ("gate", "up", FUSED, "down")),  # twice as often
+    ],
+)
+def test_a_kernel_is_gone_where_name_place_or_number_speak_against_fusion(base, head):
+    found, groups = pairs(layers(*base), layers(*head))
+    assert groups == []
+    assert [row[3] for row in found if row[1] == []] == [None]

@@ -100,10 +100,25 @@ def test_names_of_one_identity_are_one_kernel_called_by_the_longest(summary):
     for step in range(3):
         trace.annotation(f"ProfilerStep#{step}", at=100 * step, dur=100)
         launch = trace.graph_launch(at=100 * step)
-        launch.kernel("triton_poi_fused_add_0", at=100 * step + 10, dur=4)
-        launch.kernel("triton_poi_fused_add_1", at=100 * step + 20, dur=6)
+        launch.kernel(f"triton_poi_fused_add_{step % 2}", at=100 * step + 10, dur=4 + step % 2 * 8)
     (kernel,) = summary(trace).kernels
     assert (kernel.name, kernel.key[0]) == ("triton_poi_fused_add_1", "triton_poi_fused_add")
+
+
+def test_numbers_of_one_step_are_kernels_of_their_own_in_order_of_launch(summary):
+    """`_7` is launched first, twice a step; `_6` is another kernel, though the names differ in nothing else."""
+    trace = TraceBuilder()
+    for step in range(3):
+        trace.annotation(f"ProfilerStep#{step}", at=100 * step, dur=100)
+        launch = trace.graph_launch(at=100 * step)
+        for place, (number, dur) in enumerate([(7, 4), (6, 9), (7, 5)]):
+            launch.kernel(f"triton_poi_fused_add_{number}", at=100 * step + 10 + 10 * place, dur=dur)
+    run = summary(trace)
+    assert [(kernel.key[0], kernel.name, kernel.step_ns[0]) for kernel in run.kernels] == [
+        ("triton_poi_fused_add#1", "triton_poi_fused_add_7", 9000),
+        ("triton_poi_fused_add#2", "triton_poi_fused_add_6", 9000),
+    ]
+    assert [kernel.step_launches[0] for kernel in run.kernels] == [2, 1]
 
 
 def test_steps_without_ops_cannot_be_compared(summary):

@@ -176,3 +176,33 @@ def test_many_annotations_are_cut_to_what_is_shown():
     head = side(*(run(*(kernel(f"k{n}_kernel", 50 + 10 * (n % 2)) for n in range(40))) for _ in range(3)))
     lines = render("check", "github", judge(diff(base, head))).splitlines()
     assert sum(line.startswith("::error ") for line in lines) == 10
+
+
+def host_bound():
+    """Kernels of 100 µs and 900 µs of idle time: a window of 1 ms, whose noise is about its size."""
+    return side(run(kernel("gemm", 100), idle_us=900.0))
+
+
+@pytest.mark.parametrize("format_", ["table", "markdown"])
+def test_noise_that_could_show_nothing_is_no_number(format_):
+    result = judge(diff(host_bound(), side(run(kernel("gemm", 101), idle_us=880.0))))
+    text = " ".join(render("diff", format_, result).split())
+    step = result.diff.step
+    assert step.noise_says_nothing
+    assert step.effect.noise_ns > 500_000
+    assert "noise too large: not judged" in text
+    assert not result.diff.measure("op_time").noise_says_nothing
+    document = json.loads(render("diff", "json", result))
+    assert document["step"]["noise_says_nothing"] is True
+
+
+def test_sides_that_were_not_compared_have_no_count_of_kernels():
+    text = " ".join(render("diff", "table", refused()).split())
+    assert "kernels not compared" in text
+    assert "kernels new" not in text
+    assert "kernels new 0, gone 0" in " ".join(render("diff", "table", passing()).split())
+
+
+def test_kernels_of_groups_are_not_counted_as_new_or_gone():
+    """`mul_add` took the place of three kernels; `new` and `end` are new."""
+    assert "kernels new 2, gone 0, and those of 1 group" in " ".join(render("diff", "table", fused()).split())

@@ -49,6 +49,18 @@ def test_dilation_does_not_sell_the_profilers_idle():
     assert "As profiled, host cost 10.5 ms" in text
 
 
+@pytest.mark.parametrize(("high_ns", "told"), [(3_530_000, False), (3_600_000, True)])
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_repeats_of_the_wall_that_differ_by_more_than_a_tenth_are_told(form, high_ns, told):
+    """A wall of 3.3 ms: 3.2 to 3.53 are 10 % of it, 3.2 to 3.6 are 12.1 %."""
+    result = samples.eager_dilated()
+    (device,) = result.devices
+    step = replace(device.step, wall_low_ns=3_200_000, wall_high_ns=high_ns)
+    text = flat(render("reconcile", form, replace(result, devices=(replace(device, step=step),))))
+    assert ("The wall is not steady: its repeats took 3.20 ms to 3.60 ms, a range of 12.1% of it" in text) is told
+    assert ("not steady" in text) is told
+
+
 def test_the_ledger_at_full_speed_sums_to_the_wall():
     (device,) = samples.eager_dilated().devices
     full_speed, profiled = sections(device, unreliable=False)

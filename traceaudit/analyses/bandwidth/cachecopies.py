@@ -33,7 +33,7 @@ def cache_copies(view: DeviceView, work: OpWork, counted: I64) -> Finding | None
     own = counted[copying[counted]]
     steps = len(np.unique(view.windows.step[counted])) or 1
     a_step = f"{len(own) / steps:,.0f} a step, {duration[own].sum() / steps / 1e3:,.1f} µs"
-    expanded = any(one.family is Family.CACHE and one.role is not None for one in work.works)
+    expanded = any(one.family is Family.CACHE and one.widens for one in work.works)
     return Finding(
         "kv_copied",
         Severity.WARNING if spent >= MATTERS_FRAC * int(duration.sum()) else Severity.INFO,

@@ -19,7 +19,7 @@ from traceaudit.model.kernelgroups import KernelGroup
 from traceaudit.model.results.kernels import Ceilings, DeviceKernels, KernelRates, KernelRow, MemoryLevel
 from traceaudit.model.schema import I64, Kind
 
-__all__ = ["rate_kernels"]
+__all__ = ["rate_kernels", "rates_of"]
 
 MOST_FINDINGS = 5
 """Rows of one code that get a finding of their own; flags stand on every row."""
@@ -68,7 +68,7 @@ def rate_kernels(
 
 def _rated(row: KernelRow, ops: I64, device: Context) -> tuple[KernelRow, list[Finding]]:
     duration = device.view.ops.end_ns[ops] - device.view.ops.start_ns[ops]
-    rates, memory_ns, compute_ns = _rates(ops, duration, device)
+    rates, memory_ns, compute_ns = rates_of(ops, duration, device)
     sms = device.view.info.sms if device.view.info else None
     blocks = None if row.grid is None else row.grid[0] * row.grid[1] * row.grid[2]
     facts = Facts(row.mean_ns, row.share_of_op_time_frac, blocks, sms, memory_ns, compute_ns)
@@ -90,8 +90,8 @@ def _rated(row: KernelRow, ops: I64, device: Context) -> tuple[KernelRow, list[F
     return rated, findings
 
 
-def _rates(ops: I64, duration: I64, device: Context) -> tuple[KernelRates, float | None, float | None]:
-    """Return the rates of a row, and the mean times of a launch that bytes and FLOP alone would take."""
+def rates_of(ops: I64, duration: I64, device: Context) -> tuple[KernelRates, float | None, float | None]:
+    """Return the rates of some ops, and the mean times of a launch that bytes and FLOP alone would take."""
     work = device.work
     known = work.known[ops]
     counted = work.flop[ops] != UNKNOWN

@@ -11,12 +11,15 @@ from traceaudit.model.bytes.shares import OpWork, OpWorkBuilder
 from traceaudit.model.bytes.work import Family, Source, Work
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.enclosing import Enclosing, enclosing_rows
+from traceaudit.model.findings import Finding, Severity
 from traceaudit.model.kerneloptions import KernelOptions
+from traceaudit.model.llm.architecture import Architecture
 from traceaudit.model.llm.attention import GroupedQuery
 from traceaudit.model.llm.latent import Latent
+from traceaudit.model.llm.workload import Workload
 from traceaudit.model.schema import HostCategory
 
-__all__ = ["Sourced", "other_run", "sources_of"]
+__all__ = ["Sourced", "misfit", "other_run", "sources_of", "unlike_model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +54,43 @@ def sources_of(view: DeviceView, options: KernelOptions, other: OtherRun | None 
     trace.by_spec(builder, options.specs)
     trace.by_ops(builder, annotated=False)
     notes = list(trace.spec_notes)
-    misfit = ""
+    wrong = ""
     names, step = view.trace.names, view.windows.step
     if other is not None:
         notes.append(_borrowed(borrow(builder, names, view.ops, step, other), other.path))
     if options.model is not None and options.workload is not None:
         match = assign_roles(builder, names, view.ops, step, options.model, options.workload)
         notes.append(_matched(match, len(options.model.layers), options.model.name))
-        attends = all(isinstance(layer.attention, GroupedQuery | Latent) for layer in options.model.layers)
-        misfit = notes[-1] if attends and match.layers and not match.fits else ""
+        wrong = _misfit(match, options.model, options.workload)
     work = builder.done()
     asked = options.run.batch is not None or options.run.context is not None
     if asked and options.model is None and not options.specs and not any(_of_attention(one) for one in work.works):
         notes.append("--batch and --context change nothing: no op of the trace asks for them; --model or --spec does")
-    return Sourced(work, around, tuple(notes), misfit)
+    return Sourced(work, around, tuple(notes), wrong)
+
+
+def misfit(view: DeviceView, model: Architecture, workload: Workload) -> str:
+    """Say why a model cannot be that of the trace; empty where it can, or where nothing tells."""
+    builder = OpWorkBuilder(len(view.ops))
+    match = assign_roles(builder, view.trace.names, view.ops, view.windows.step, model, workload)
+    return _misfit(match, model, workload)
+
+
+def unlike_model(view: DeviceView, text: str) -> Finding:
+    """Return the finding on a model that cannot be that of the trace, with `misfit` as its text."""
+    hint = "give the model of this trace"
+    return Finding("unlike_runs", Severity.WARNING, text, hint, rank=view.rank, device=view.device)
+
+
+def _misfit(match: RoleMatch, model: Architecture, workload: Workload) -> str:
+    attends = all(isinstance(layer.attention, GroupedQuery | Latent) for layer in model.layers)
+    in_stages = workload.parallelism.pp > 1  # a stage shows its own layers alone
+    if match.fits or in_stages or not attends or not match.layers:
+        return ""
+    return (
+        f"model {model.name}: a step shows {match.layers} attention kernels and the model has {len(model.layers)} "
+        "layers: is it the model of this trace?"
+    )
 
 
 def _of_attention(work: Work) -> bool:

@@ -90,15 +90,15 @@ def gain_bound(
     )
 
 
-def without(*names: str, factor: float = math.inf) -> Speedup:
-    """Return the change by which exactly these names take 1 / `factor` of their time.
+def without(*names: str, factor: float = math.inf, ops: tuple[int, ...] | None = None) -> Speedup:
+    """Return the change by which exactly these names, or of them only these ops, take 1 / `factor` of their time.
 
     Examples
     --------
     >>> without("gemm", "a(b)").pattern.fullmatch("a(b)") is not None
     True
     """
-    return Speedup(" or ".join(names), re.compile("^(?:" + "|".join(map(re.escape, names)) + ")$"), factor)
+    return Speedup(" or ".join(names), re.compile("^(?:" + "|".join(map(re.escape, names)) + ")$"), factor, ops)
 
 
 def _factor_without(share: float) -> float | None:

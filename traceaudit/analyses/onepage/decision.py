@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from traceaudit.analyses.onepage.fixes import Candidate, Situation, candidates_of, light_kernels
+from traceaudit.analyses.onepage.fixes import Candidate, Situation, candidates_of
 from traceaudit.analyses.onepage.limits import Limits, limits_of
 from traceaudit.model.findings import CODES, Severity, Verdict
 from traceaudit.model.options import Speedup
@@ -43,7 +43,7 @@ def decide(situation: Situation) -> tuple[Fix, ...]:
         return tuple(fixes)
     left, done = _believable(situation, candidates_of(situation)), _Done()
     step_ns = situation.prediction.baseline_ns
-    limits = limits_of(situation.floor, situation.kernels, light_kernels(situation.kernels), step_ns)
+    limits = limits_of(situation.floor, situation.kernels, step_ns)
     while left and len(fixes) < MOST:
         tried = [(_step(situation, limits, _with(done, one)), one) for one in left]
         after, best = max(tried, key=lambda pair: _factor(step_ns, pair[0].step_ns, pair[1]))

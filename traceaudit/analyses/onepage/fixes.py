@@ -8,20 +8,19 @@ from traceaudit.analyses.onepage.bound import Retime, without
 from traceaudit.model.bytes.kernelclass import KernelClass, kernel_class
 from traceaudit.model.options import Speedup
 from traceaudit.model.results import Completeness, DeviceAudit
+from traceaudit.model.results.kernels import KernelPart, LaunchUse
 from traceaudit.model.results.onepage import FixKind, FloorSide, KernelLine, ServerSide
 from traceaudit.model.results.whatif import DeviceWhatIf
 from traceaudit.model.wording import brief
 
-__all__ = ["Candidate", "Situation", "candidates_of", "kernel_evidence", "light_kernels"]
+__all__ = ["Candidate", "Situation", "candidates_of", "kernel_evidence"]
 
 NOTABLE_FRAC = 0.02
 KERNEL_FRAC = 0.05
 MOST_KERNELS = 5
 MOST_NAMES = 3
 IDLE = "idle"
-SHORT_NS = 20_000
-"""A kernel shorter than this mostly starts and ends."""
-
+BYTES_PER_MB = 10**6
 FULL_BATCH_FRAC = 1.05
 
 
@@ -164,51 +163,93 @@ def _graph_lines(situation: Situation) -> str:
 
 
 def _kernels(situation: Situation) -> Iterator[Candidate]:
-    """Yield the largest kernels one by one, and the short ones without weights or cache to read together."""
-    small = light_kernels(situation.kernels)
-    large = [line for line in situation.kernels if line not in small and line.share_of_busy_frac >= KERNEL_FRAC]
-    for line in large[:MOST_KERNELS]:
-        share = line.row.rates.sol_frac
-        known = share is not None and 0 < share < 1
-        speedups = (without(line.row.name, factor=1 / share),) if share is not None and known else ()
-        yield Candidate(
-            FixKind.KERNEL,
-            "bring {names} to its speed of light" if known else "shorten {names}",
-            kernel_evidence(line),
-            (line.row.name,),
-            speedups=speedups,
-            unknown=() if known else (line.row.name,),
-        )
-    if small:
-        time_ns, launches = sum(line.op_time_ns for line in small), sum(line.launches for line in small)
-        share = sum(line.share_of_busy_frac for line in small)
+    """Yield the largest kernels one by one, the copies of the cache, and the light launches together."""
+    parts = [(line, part) for line in situation.kernels for part in line.row.parts if part.per_step_ns > 0]
+    copies = [(line, part) for line, part in parts if part.use is LaunchUse.COPY]
+    widened = any(part.widens for _, part in copies)
+    large = [(line, part) for line, part in parts if part.use is LaunchUse.WORK and line.share_of(part) >= KERNEL_FRAC]
+    yield from (_shortened(line, part, widened=widened) for line, part in large[:MOST_KERNELS])
+    for widens in (False, True):
+        yield from _copied([(line, part) for line, part in copies if part.widens is widens], widens=widens)
+    light = [(line, part) for line, part in parts if part.use is LaunchUse.LIGHT]
+    if light:
+        time_ns, launches, share = _sums(light)
         yield Candidate(
             FixKind.KERNEL,
             "fuse the small kernels into their neighbours",
-            f"{brief(time_ns)} a step, {100 * share:.0f} % of the op time, in {launches:.0f} launches of "
-            f"{brief(time_ns / launches)} that read neither weights nor cache",
-            tuple(line.row.name for line in small),
-            speedups=(without(*(line.row.name for line in small)),),
+            f"{_cost(time_ns, share)}, in {launches:.0f} launches of {brief(time_ns / launches)} that read neither "
+            "weights nor cache",
+            _names(light),
+            speedups=(_removed(light),),
         )
 
 
-def light_kernels(lines: Sequence[KernelLine]) -> list[KernelLine]:
-    """Return the short kernels that read neither weights nor cache."""
-    return [line for line in lines if _fusible(line)]
+def _shortened(line: KernelLine, part: KernelPart, *, widened: bool) -> Candidate:
+    """Bring the working launches of a kernel to their speed of light, or shorten them if that is not known.
+
+    Attention that reads a head for each query head could read less, so that its speed of light is no bound.
+    """
+    share = part.rates.sol_frac
+    known = share is not None and 0 < share < 1
+    speedups = (without(line.row.name, factor=1 / share, ops=part.ops),) if share is not None and known else ()
+    return Candidate(
+        FixKind.KERNEL,
+        "bring {names} to its speed of light" if known else "shorten {names}",
+        kernel_evidence(line, part),
+        (line.row.name,),
+        speedups=speedups,
+        unknown=() if known else (line.row.name,),
+        is_bound=not (known and widened and kernel_class(line.row.name) is KernelClass.ATTENTION),
+    )
 
 
-def _fusible(line: KernelLine) -> bool:
-    """Tell whether a kernel is short and neither a matrix product nor attention: its time is overhead of the layers."""
-    if line.row.kind != "compute" or line.row.mean_ns >= SHORT_NS or line.op_time_ns <= 0:
-        return False
-    return kernel_class(line.row.name) not in {KernelClass.GEMM, KernelClass.EXPERTS, KernelClass.ATTENTION}
+def _copied(copies: Sequence[tuple[KernelLine, KernelPart]], *, widens: bool) -> Iterator[Candidate]:
+    """Yield the fix for launches that write all keys or values anew; they carry what attention then reads."""
+    if not copies:
+        return
+    time_ns, launches, share = _sums(copies)
+    moved = sum(part.rates.moved_bytes or 0 for _, part in copies)
+    size = moved / max(sum(part.rates.covered_launches for _, part in copies), 1)
+    evidence = (
+        f"{_cost(time_ns, share)}: {launches:.0f} launches of {brief(time_ns / launches)} write all keys or values "
+        f"that attention then reads, {size / BYTES_PER_MB:.3g} MB moved by each"
+    )
+    if widens:
+        what = "let query heads share the heads of the KV cache (grouped-query attention)"
+        evidence += "; attention then reads fewer bytes, too, which is not counted"
+    else:
+        what = "keep the KV cache in place (a static or paged cache)"
+    speedups = (_removed(copies),)
+    yield Candidate(FixKind.CACHE, what, evidence, _names(copies), speedups=speedups, is_bound=not widens)
 
 
-def kernel_evidence(line: KernelLine) -> str:
-    """Say what the kernel costs, how it fills the device, and how fast it moves its bytes."""
-    row, rates = line.row, line.row.rates
-    parts = [f"{brief(line.op_time_ns)} a step, {100 * line.share_of_busy_frac:.0f} % of the op time"]
-    if row.grid is not None and row.blocks_per_sm is not None and row.blocks_per_sm < 1:
+def _sums(parts: Sequence[tuple[KernelLine, KernelPart]]) -> tuple[float, float, float]:
+    """Return time in ns and launches a step, and the share of the op time."""
+    return (
+        sum(part.per_step_ns for _, part in parts),
+        sum(part.launches_per_step for _, part in parts),
+        sum(line.share_of(part) for line, part in parts),
+    )
+
+
+def _cost(time_ns: float, share: float) -> str:
+    return f"{brief(time_ns)} a step, {100 * share:.0f} % of the op time"
+
+
+def _names(parts: Sequence[tuple[KernelLine, KernelPart]]) -> tuple[str, ...]:
+    return tuple(line.row.name for line, _ in parts)
+
+
+def _removed(parts: Sequence[tuple[KernelLine, KernelPart]]) -> Speedup:
+    return without(*_names(parts), ops=tuple(op for _, part in parts for op in part.ops))
+
+
+def kernel_evidence(line: KernelLine, part: KernelPart) -> str:
+    """Say what some launches of a kernel cost, how they fill the device, and how fast they move their bytes."""
+    row, rates = line.row, part.rates
+    parts = [_cost(part.per_step_ns, line.share_of(part))]
+    whole = len(row.parts) == 1
+    if whole and row.grid is not None and row.blocks_per_sm is not None and row.blocks_per_sm < 1:
         blocks = math.prod(row.grid)
         parts.append(f"{blocks} blocks on {blocks / row.blocks_per_sm:.0f} multiprocessors")
     if rates.achieved_gbps is not None and rates.peak_frac is not None:

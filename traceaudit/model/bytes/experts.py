@@ -6,13 +6,14 @@ makes is not in the trace; uniform independent routing gives ``E (1 - (1 - k/E)^
 
 from collections.abc import Callable
 
-from traceaudit.model.bytes.facts import Facts
+from traceaudit.model.bytes.facts import Choice, Facts
 from traceaudit.model.bytes.operands import DTYPE_BYTES, OpCall, Operand, compute_dtype
 from traceaudit.model.bytes.work import Family, Source, Work
-from traceaudit.model.llm.ffn import touched
+from traceaudit.model.llm.ffn import Touched, touched
 
-__all__ = ["MODELS", "fused_experts"]
+__all__ = ["MODELS", "ROUTER", "choice_of", "fused_experts", "routed"]
 
+ROUTER = "aten::topk"
 PAIR, TRIPLE = 2, 3
 MOST_CHOSEN = 64
 """Experts of a token at most; wider operands are router logits."""
@@ -40,9 +41,26 @@ def fused_experts(call: OpCall, facts: Facts) -> Work | None:  # noqa: ARG001  (
         activations,
         2 * count * chosen * sum(_elements(item, hidden) for item in weights[:PAIR]) // experts,
         _dtype(weights[0], tokens),
-        f"{used.expected:.1f} of {experts} experts touched, as uniform routing of {count} tokens to {chosen} each "
-        f"would ({used.minimum:.0f} to {used.maximum:.0f})",
+        routed(used, experts, chosen, count),
     )
+
+
+def routed(used: Touched, experts: int, chosen: int, tokens: int) -> str:
+    """Say how many experts were taken to be touched, and why."""
+    return (
+        f"{used.expected:.1f} of {experts} experts touched, as uniform routing of {tokens} tokens to {chosen} each "
+        f"would ({used.minimum:.0f} to {used.maximum:.0f})"
+    )
+
+
+def choice_of(call: OpCall) -> Choice | None:
+    """Return the choice of a router's top-k over its scores, None for any other op."""
+    scores = call.tensor(0)
+    if call.name != ROUTER or scores is None or len(scores.dims) != PAIR:
+        return None
+    tokens, experts = scores.dims
+    chosen = call.integer(1)
+    return Choice(tokens, chosen, experts) if chosen is not None and 0 < chosen <= min(experts, MOST_CHOSEN) else None
 
 
 def _chosen(call: OpCall, tokens: int, experts: int) -> int | None:

@@ -2,7 +2,16 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Facts"]
+__all__ = ["Choice", "Facts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A router's call: so many tokens chose so many different experts each."""
+
+    tokens: int
+    per_token: int
+    experts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +24,11 @@ class Facts:
         Requests that run, and tokens in the cache of each.
     kernel
         Name of the op's longest kernel, which names element types that lists of tensors do not.
+    choices
+        Choices of routers anywhere in the trace.
     """
 
     batch: int | None = None
     context: int | None = None
     kernel: str = ""
+    choices: frozenset[Choice] = frozenset()

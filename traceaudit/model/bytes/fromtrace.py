@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from traceaudit.model.bytes.attention import cache_sizes
-from traceaudit.model.bytes.facts import Facts
+from traceaudit.model.bytes.experts import ROUTER, choice_of
+from traceaudit.model.bytes.facts import Choice, Facts
 from traceaudit.model.bytes.operands import OpCall, op_call
 from traceaudit.model.bytes.registry import has_model, work_of
 from traceaudit.model.bytes.shares import OpWorkBuilder
@@ -50,6 +51,7 @@ class TraceSources:
         self._works: dict[tuple[int, int, int], Work | None] = {}
         self._owned: dict[int, int] | None = None
         self._cached: frozenset[int] = frozenset()
+        self._choices: frozenset[Choice] | None = None
         self.spec_notes: list[str] = []
 
     def reported(self, into: OpWorkBuilder) -> None:
@@ -167,8 +169,19 @@ class TraceSources:
         key = (int(host.name[row]), int(host.detail[row]), kernel)
         if key not in self._works:
             name = "" if kernel < 0 else self._trace.names[kernel]
-            self._works[key] = work_of(self._call(row), Facts(self._run.batch, self._run.context, name))
+            facts = Facts(self._run.batch, self._run.context, name, self._router_choices())
+            self._works[key] = work_of(self._call(row), facts)
         return self._works[key]
+
+    def _router_choices(self) -> frozenset[Choice]:
+        """Return the choices of all routers' calls in the trace."""
+        if self._choices is None:
+            host, names = self._trace.host, self._trace.names
+            codes = [code for code, name in enumerate(names) if name == ROUTER]
+            rows = np.flatnonzero(np.isin(host.name, codes))
+            found = (choice_of(self._call(row)) for row in rows[np.unique(host.detail[rows], return_index=True)[1]])
+            self._choices = frozenset(choice for choice in found if choice is not None)
+        return self._choices
 
     def _seen_as_cache(self, work: Work | None) -> Work | None:
         """Say of what writes all keys or values that attention reads that it moves the cache, no activations."""

@@ -6,6 +6,7 @@ Read: both factors, bias and scales. Written: the product. FLOP: two for each mu
 import math
 from collections.abc import Callable
 
+from traceaudit.model.bytes.experts import routed
 from traceaudit.model.bytes.facts import Facts
 from traceaudit.model.bytes.operands import DTYPE_BYTES, OpCall, Operand, compute_dtype
 from traceaudit.model.bytes.work import Family, Source, Work
@@ -89,16 +90,30 @@ def _weight_only(call: OpCall, *, x: int, weight: int, scales: int, columns_last
     return _work(read, rows * columns * left.item_bytes, rows, inner, columns, left.dtype)
 
 
-def _grouped(call: OpCall, facts: Facts) -> Work | None:  # noqa: ARG001
-    """Model `_grouped_mm`: rows sorted by expert against one matrix for each expert that has rows."""
+def _grouped(call: OpCall, facts: Facts) -> Work | None:
+    """Model `_grouped_mm`: rows sorted by expert against one matrix for each expert that has rows.
+
+    A token never chooses an expert twice. Where a router's call in the trace makes as many rows of as many experts,
+    that is counted with; else each row chooses for itself.
+    """
     a, b = call.tensor(0), call.tensor(1)
     if a is None or b is None or len(a.dims) != PAIR or len(b.dims) != PAIR + 1:
         return None
     rows, inner = a.dims
     experts, columns = b.dims[0], b.dims[-1]
-    used = min(touched(experts, 1, rows).expected, experts) if experts else 0.0
+    choices = {one for one in facts.choices if one.experts == experts and one.tokens * one.per_token == rows}
+    if len(choices) == 1:
+        (choice,) = choices
+        routing = touched(experts, choice.per_token, choice.tokens)
+        used = routing.expected
+        assumption = routed(routing, experts, choice.per_token, choice.tokens)
+    else:
+        used = min(touched(experts, 1, rows).expected, experts) if experts else 0.0
+        assumption = (
+            f"{used:.1f} of {experts} groups have rows, as if rows chose alike and independently: no router's top-k in "
+            "the trace tells which rows are of one token"
+        )
     rest = sum(item.size_bytes for item in call.tensors()) - b.size_bytes
-    assumption = f"{used:.1f} of {experts} groups have rows, as if rows chose alike and independently"
     return Work(
         Family.EXPERTS,
         Source.SHAPE,

@@ -77,6 +77,11 @@ class Work:
     heads: tuple[int, int, int] | None = None
 
     @property
+    def widens(self) -> bool:
+        """Whether it writes twice what it reads or more: one head of keys or values for each query head."""
+        return self.write_bytes >= 2 * self.read_bytes > 0
+
+    @property
     def moved_bytes(self) -> int:
         """Reads and writes together."""
         return self.read_bytes + self.write_bytes

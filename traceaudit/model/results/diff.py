@@ -26,6 +26,10 @@ __all__ = [
 ]
 
 
+LOUD_FRAC = 0.5
+"""Noise above this share of the larger value says nothing of the step."""
+
+
 class Status(StrEnum):
     """What became of a kernel."""
 
@@ -131,6 +135,13 @@ class Measure:
     reason: str | None = None
     violates: tuple[str, ...] = ()
     suspects: tuple[str, ...] = ()
+
+    @property
+    def noise_says_nothing(self) -> bool:
+        """Whether nothing judges it and its noise is more than half of its value: hardly a change would stand out."""
+        value = max(self.effect.base_ns or 0.0, self.effect.head_ns or 0.0)
+        unjudged = not (self.judged or self.violates or self.suspects)
+        return unjudged and self.effect.noise_ns > LOUD_FRAC * value
 
 
 @dataclass(frozen=True, slots=True)

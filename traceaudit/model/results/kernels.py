@@ -12,9 +12,11 @@ __all__ = [
     "Ceilings",
     "DeviceKernels",
     "KernelFill",
+    "KernelPart",
     "KernelRates",
     "KernelReport",
     "KernelRow",
+    "LaunchUse",
     "MemoryLevel",
 ]
 
@@ -33,6 +35,18 @@ class MemoryLevel(StrEnum):
 
     DRAM = "dram"
     L2 = "l2"
+
+
+class LaunchUse(StrEnum):
+    """What a launch is there for, as far as it decides what can be done about its time.
+
+    `LIGHT`: short, without weights or cache to read, and bound by its start and end, not by its bytes.
+    `COPY`: writes all keys or values that attention then reads. `WORK`: everything else.
+    """
+
+    LIGHT = "light"
+    COPY = "copy"
+    WORK = "work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +116,30 @@ class KernelRates:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelPart:
+    """The launches of one kernel that have one use.
+
+    Attributes
+    ----------
+    per_step_ns, launches_per_step
+        Of the own ops of the used steps, divided by those steps.
+    rates
+        Of all launches of the part.
+    widens
+        Whether most of its bytes are written by launches that write a multiple of what they read.
+    ops
+        Rows of the device's ops.
+    """
+
+    use: LaunchUse
+    per_step_ns: float
+    launches_per_step: float
+    rates: KernelRates
+    widens: bool = False
+    ops: tuple[int, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class KernelRow:
     """All launches of one kernel (or copy) on one device, or those of one shape or launch site.
 
@@ -131,6 +169,8 @@ class KernelRow:
         What removing the kernel would save a step, re-timed; None where that was not asked for.
     flags
         Codes of findings.
+    parts
+        Its launches by use; empty where that was not asked for.
     """
 
     name: str
@@ -161,6 +201,7 @@ class KernelRow:
     bound: Bound | None = None
     bound_rule: str = ""
     save_ns: float | None = None
+    parts: tuple[KernelPart, ...] = ()
 
     @property
     def shown_name(self) -> str:

@@ -157,10 +157,12 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """A step time from outside the profiler, and who says so."""
+    """A step time from outside the profiler, and who says so; with the range of its repeats, if there are several."""
 
     step_ns: int
     source: str
+    low_ns: int | None = None
+    high_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,8 @@ class StepMean:
         window / wall when the window is longer, else None.
     full_speed_idle_ns
         wall - busy: the idle time of the unprofiled step, estimated; None without a wall or when busy exceeds it.
+    wall_low_ns, wall_high_ns
+        Shortest and longest of the wall's repeats; None without repeats.
     """
 
     wall_ns: int | None
@@ -239,6 +243,15 @@ class StepMean:
     residual_ns: float | None
     dilation: float | None
     full_speed_idle_ns: float | None
+    wall_low_ns: int | None = None
+    wall_high_ns: int | None = None
+
+    @property
+    def wall_range_frac(self) -> float | None:
+        """The range of the wall's repeats over the wall; None without repeats."""
+        if not self.wall_ns or self.wall_low_ns is None or self.wall_high_ns is None:
+            return None
+        return (self.wall_high_ns - self.wall_low_ns) / self.wall_ns
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from traceaudit.errors import InvariantError
 from traceaudit.model.results.completeness import Completeness
-from traceaudit.model.results.kernels import KernelRow
+from traceaudit.model.results.kernels import KernelPart, KernelRow
 from traceaudit.model.results.ledger import DeviceAudit, Reconciliation, Wall
 from traceaudit.model.results.roofline import Roofline
 from traceaudit.model.results.serverlog import ServerReport, StepReading
@@ -95,6 +95,10 @@ class KernelLine:
     share_of_busy_frac: float
     save_ns: float | None
 
+    def share_of(self, part: KernelPart) -> float:
+        """Return the op time of a part of its launches over the op time of all kernels."""
+        return self.share_of_busy_frac * part.per_step_ns / self.op_time_ns if self.op_time_ns else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class GainBound:
@@ -141,6 +145,7 @@ class FixKind(StrEnum):
     OUTSIDE = "outside"
     COMM = "comm"
     COPY = "copy"
+    CACHE = "cache"
 
 
 @dataclass(frozen=True, slots=True)

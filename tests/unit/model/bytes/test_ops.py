@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceaudit.model.bytes.facts import Facts
+from traceaudit.model.bytes.experts import choice_of
+from traceaudit.model.bytes.facts import Choice, Facts
 from traceaudit.model.bytes.operands import DTYPE_BYTES, op_call
 from traceaudit.model.bytes.registry import MODELS, has_model, work_of
 from traceaudit.model.bytes.work import Family, Source
@@ -177,6 +178,30 @@ def test_experts_that_no_token_chose_are_not_read():
     assert "163.3 of 256 experts" in work.assumption
     one = work_of(call("vllm::outplace_fused_experts", ([1, 7168], BF16), *weights, ([1, 8], FLOAT)), Facts())
     assert one.read_bytes == pytest.approx(8 * expert, rel=1e-3)
+
+
+TOPK = call("aten::topk", ([8, 64], FLOAT), 8, -1, "True", "True")
+GROUPED = call("aten::_grouped_mm", ([64, 2048], BF16), ([64, 2048, 1536], BF16), ([64], "int"))
+
+
+def test_rows_of_one_token_are_of_different_experts():
+    """8 tokens to 8 of 64 each: 64 (1 - (1 - 8/64)^8) = 42.01 experts; 64 rows each for itself: 40.64."""
+    rest, expert = 64 * 2048 * 2 + 64 * 4, 2048 * 1536 * 2
+    known = work_of(GROUPED, Facts(choices=frozenset({Choice(8, 8, 64), Choice(16, 8, 64), Choice(16, 4, 128)})))
+    assert known.read_bytes == rest + round(64 * expert * (1 - (7 / 8) ** 8))
+    assert known.assumption == ("42.0 of 64 experts touched, as uniform routing of 8 tokens to 8 each would (8 to 64)")
+    for choices in ((), (Choice(16, 8, 64),), (Choice(8, 8, 64), Choice(16, 4, 64))):
+        work = work_of(GROUPED, Facts(choices=frozenset(choices)))
+        assert work.read_bytes == rest + round(64 * expert * (1 - (63 / 64) ** 64))
+        assert work.assumption.startswith("40.6 of 64 groups have rows, as if rows chose alike and independently: no ")
+
+
+def test_a_router_chooses_by_the_top_of_its_scores():
+    assert choice_of(TOPK) == Choice(8, 8, 64)
+    assert choice_of(call("aten::topk", ([8, 32000], FLOAT), 128, -1, "True", "True")) is None
+    assert choice_of(call("aten::topk", ([64], FLOAT), 8, -1, "True", "True")) is None
+    assert choice_of(call("aten::topk", ([8, 64], FLOAT))) is None
+    assert choice_of(GROUPED) is None
 
 
 def test_a_paged_cache_is_not_read_whole():
