@@ -13,7 +13,7 @@ from traceaudit.model.kinds import RULES
 from traceaudit.model.launchshape import LaunchShape, waves
 from traceaudit.model.results.kernels import DeviceKernels, KernelFill, KernelRow
 from traceaudit.model.schema import I32, I64, Kind
-from traceaudit.model.shortnames import core_of, shortened
+from traceaudit.model.shortnames import core_of
 from traceaudit.model.trace import DeviceInfo
 
 __all__ = ["attribute", "chosen_ops"]
@@ -60,7 +60,7 @@ def attribute(
     steps = int(counted.sum())
     info = view.info
     made = [_row(view, group, total, info) for group in groups]
-    short = shortened([row.name for row in made])
+    short = view.short_names
     own = _own(view, counted)
     shares = [
         _shared(view, row, group.ops[own[group.ops]], busy, steps, wall_ns)

@@ -96,6 +96,7 @@ def predict(
         reasons=_reasons(audit, models, steps[0], naive, baseline),
         kernels=_gains(plan, models[0], ranked),
         steps=plan.steps,
+        short_names=view.short_names,
     )
 
 

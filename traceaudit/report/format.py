@@ -160,8 +160,10 @@ def _visible(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
 
 
-def shorten(text: str, width: int) -> str:
+def shorten(text: str, width: int, tail_frac: float = 0.4) -> str:
     """Cut the middle out of a name that is too long; both ends of a kernel's name tell something.
+
+    `tail_frac` is the share of what stays that is of its end.
 
     Examples
     --------
@@ -172,5 +174,5 @@ def shorten(text: str, width: int) -> str:
         return text
     if width <= 1:
         return "…"[:width]
-    tail = (width - 1) * 2 // 5
+    tail = int((width - 1) * tail_frac)
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"

@@ -74,7 +74,8 @@ def test_words_that_tell_come_before_numbers_and_words_of_every_name():
         (
             (
                 "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::native::"
-                "BinaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, at::native::binary_internal::MulFunctor<float> > >(int)>"
+                "BinaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, at::native::binary_internal::"
+                "MulFunctor<float> > >(int)>"
             ),
             "elementwise_kernel<mul>",
         ),

@@ -18,7 +18,7 @@ from traceaudit.report.kernel_words import (
     scope_text,
 )
 from traceaudit.report.registry import PLAIN_PAGE, Page
-from traceaudit.report.terminal.canvas import Canvas, Column
+from traceaudit.report.terminal.canvas import LEAST_NAME, Canvas, Column
 from traceaudit.report.terminal.verdict import add_title, add_verdict
 
 if TYPE_CHECKING:
@@ -29,14 +29,15 @@ __all__ = ["kernels"]
 MOST_ROWS = 25
 COLUMNS = (
     Column("share", right=True),
-    Column("launches", right=True),
+    Column("launches", right=True, drop=3),
     Column("a step", right=True),
-    Column("mean", right=True),
-    Column("GB/s", right=True),
+    Column("mean", right=True, drop=4),
+    Column("GB/s", right=True, drop=2),
     Column("peak", right=True),
-    Column("bound"),
-    Column("grid", right=True),
+    Column("bound", drop=6),
+    Column("grid", right=True, drop=5),
 )
+"""On a narrow page goes first what the columns that stay still tell: the share, the time of a step, the peak."""
 
 
 def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:
@@ -83,10 +84,10 @@ def _table(canvas: Canvas, shown: "tuple[KernelRow, ...]", page: Page, mark: str
     gains = any(row.save_ns is not None for row in shown)
     columns = [
         *([Column("#", right=True)] if page.full_names else []),
-        *([] if gains else [Column(f"{total.unit}", right=True)]),
+        *([] if gains else [Column(f"{total.unit}", right=True, drop=1)]),
         *(replace(column, heading=units.get(column.heading, column.heading)) for column in COLUMNS),
         *([Column(f"saves {saved.unit}", right=True)] if gains else []),
-        Column("name", flexible=True),
+        Column("name", flexible=True, least=LEAST_NAME),
     ]
     rows = [
         [
