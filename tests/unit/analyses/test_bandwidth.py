@@ -275,13 +275,13 @@ def test_without_a_known_device_rates_stay_and_shares_do_not():
 @pytest.mark.parametrize(
     ("facts", "bound"),
     [
-        (Facts(100_000, 0.5, 132, 132, 80_000, 1_000), Bound.MEMORY),
-        (Facts(100_000, 0.5, 132, 132, 20_000, 70_000), Bound.COMPUTE),
-        (Facts(100_000, 0.5, 132, 132, 20_000, 1_000), Bound.LATENCY),
-        (Facts(2_000, 0.5, 132, 132, 100, None), Bound.LAUNCH),
-        (Facts(2_000, 0.5, 132, 132, None, None), Bound.LAUNCH),
-        (Facts(100_000, 0.5, 132, 132, None, None), None),
-        (Facts(100_000, 0.5, 32, 132, None, None), Bound.LATENCY),
+        (Facts(100_000, 132, 132, 80_000, 1_000), Bound.MEMORY),
+        (Facts(100_000, 132, 132, 20_000, 70_000), Bound.COMPUTE),
+        (Facts(100_000, 132, 132, 20_000, 1_000), Bound.LATENCY),
+        (Facts(2_000, 132, 132, 100, None), Bound.LAUNCH),
+        (Facts(2_000, 132, 132, None, None), Bound.LAUNCH),
+        (Facts(100_000, 132, 132, None, None), None),
+        (Facts(100_000, 32, 132, None, None), Bound.LATENCY),
     ],
 )
 def test_what_limits_a_kernel(facts, bound):
@@ -289,12 +289,12 @@ def test_what_limits_a_kernel(facts, bound):
 
 
 def test_a_full_or_a_fast_or_a_rare_kernel_is_not_starved():
-    assert underfilled(Facts(50_000, 0.3, 64, 132, 10_000, None))
-    assert not underfilled(Facts(50_000, 0.3, 132, 132, 10_000, None))
-    assert not underfilled(Facts(50_000, 0.3, 88, 132, 36_000, None))
-    assert not underfilled(Facts(50_000, 0.01, 64, 132, 10_000, None))
-    assert not underfilled(Facts(2_000, 0.3, 64, 132, 10, None))
-    assert not underfilled(Facts(50_000, 0.3, 100, 132, None, None))
+    assert underfilled(Facts(50_000, 64, 132, 10_000, None))
+    assert not underfilled(Facts(50_000, 132, 132, 10_000, None))
+    assert not underfilled(Facts(50_000, 88, 132, 36_000, None))
+    assert not underfilled(Facts(50_000, 64, 132, 10_000, None))
+    assert not underfilled(Facts(2_000, 64, 132, 10, None))
+    assert not underfilled(Facts(50_000, 100, 132, None, None))
 
 
 def test_facts_are_left_as_they_are():

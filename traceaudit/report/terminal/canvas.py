@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, zip_longest
 
 from rich.cells import cell_len, set_cell_size
 
@@ -81,10 +81,13 @@ class Canvas:
             used += cell_len(text)
         self.line((" " * margin, ""), *row)
 
-    def table(self, columns: Sequence[Column], rows: Iterable[Sequence[str]], indent: int = 2) -> None:
+    def table(
+        self, columns: Sequence[Column], rows: Iterable[Sequence[str]], indent: int = 2, below: Sequence[str] = ()
+    ) -> None:
         """Add a table; flexible columns share what the others leave, and names are cut in the middle.
 
-        Where that leaves them too little, columns are left out, and a line below names them.
+        Where that leaves them too little, columns are left out, and a line below the table names them. `below` has for
+        each row what stands on lines of its own below it.
         """
         cells = [[plain(cell) for cell in row] for row in rows]
         shown = self._shown(columns, cells, indent)
@@ -93,8 +96,10 @@ class Canvas:
         widths = self._widths(kept, cells, indent)
         self._row(kept, [column.heading for column in kept], widths, indent, "dim")
         fitted = [_fit_apart([row[number] for row in cells], width) for number, width in enumerate(widths)]
-        for row in zip(*fitted, strict=True):
+        for row, more in zip_longest(zip(*fitted, strict=True), below):
             self._row(kept, row, widths, indent, "")
+            if more:
+                self.paragraph((more, "dim"), indent=indent + 2 * GAP, hang=GAP)
         if missing := [column.heading for column in columns if column not in kept]:
             self.paragraph((f"no room for {', '.join(missing)}; COLUMNS sets the width", "dim"), indent=indent)
 
