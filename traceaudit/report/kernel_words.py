@@ -41,9 +41,12 @@ _TYPES = {
 }
 _MARKS = {
     "underfilled_grid": "launches with fewer blocks than multiprocessors",
+    "re_reads": "the same keys and values read once for each query head",
     "over_peak": "above the device's peak, which no cache explains: the bytes are wrong",
     "cache_resident": "above memory bandwidth, out of cache",
 }
+
+_GRID_MARKS = {"underfilled_grid", "re_reads"}
 
 
 def scope_text(device: "DeviceKernels") -> str:
@@ -115,7 +118,7 @@ def grid_text(row: "KernelRow") -> str:
     if row.grid is None:
         return "-"
     others = f" +{row.grids - 1}" if row.grids is not None and row.grids > 1 else ""
-    return "x".join(str(size) for size in row.grid) + others + (MARK if "underfilled_grid" in row.flags else "")
+    return "x".join(str(size) for size in row.grid) + others + (MARK if _GRID_MARKS & set(row.flags) else "")
 
 
 def marks_text(rows: "Sequence[KernelRow]") -> str:
