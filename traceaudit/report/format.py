@@ -160,10 +160,8 @@ def _visible(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
 
 
-def shorten(text: str, width: int, tail_frac: float = 0.4) -> str:
+def shorten(text: str, width: int) -> str:
     """Cut the middle out of a name that is too long; both ends of a kernel's name tell something.
-
-    `tail_frac` is the share of what stays that is of its end.
 
     Examples
     --------
@@ -174,5 +172,5 @@ def shorten(text: str, width: int, tail_frac: float = 0.4) -> str:
         return text
     if width <= 1:
         return "…"[:width]
-    tail = int((width - 1) * tail_frac)
+    tail = (width - 1) * 2 // 5
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"

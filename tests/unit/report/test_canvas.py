@@ -81,7 +81,7 @@ def test_names_that_would_be_cut_alike_are_cut_elsewhere():
     canvas = Canvas(Page(width=14))
     canvas.table([Column("name", flexible=True)], [["aaaa_64x16_2_kernel"], ["aaaa_64x16_4_kernel"], ["other"]])
     rows = canvas.text().splitlines()[1:]
-    assert rows == ["  aaa…2_kernel", "  aaa…4_kernel", "  other"]
+    assert rows == ["  aaaa…_2_ker…", "  aaaa…_4_ker…", "  other"]
 
 
 def test_lines_below_a_row_wrap():

@@ -4,7 +4,6 @@ Of `rich` it takes cell widths and styles alone: its console takes longer to imp
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, zip_longest
@@ -19,8 +18,8 @@ __all__ = ["LEAST_NAME", "Canvas", "Column", "Span", "fit"]
 GAP = 2
 LEAST_NAME = 20
 """Columns of the page that a name of a kernel gets at least."""
-TAILS = (0.6, 0.8, 0.2, 0.0)
-"""Shares of a name's end to try where names that are cut read the same."""
+MOST_CUTS = 4
+"""Times that names are cut anew because different ones read the same."""
 Span = tuple[str, str]
 """Text and the style it is written in, such as ``("window", "bold")``."""
 
@@ -206,20 +205,36 @@ def _painter() -> Callable[[str, str], str]:
 
 
 def _fit_apart(texts: Sequence[str], width: int) -> list[str]:
-    """Cut texts, and where different ones would read the same, cut them elsewhere."""
+    """Cut texts; where different ones would read the same, show what follows behind that in which they are alike."""
     cut = {text: fit(text, width) for text in texts}
-    for tail_frac in TAILS:
-        count = Counter(cut.values())
-        cut |= {text: fit(text, width, tail_frac) for text, short in cut.items() if count[short] > 1}
+    for _ in range(MOST_CUTS):
+        alike: dict[str, list[str]] = {}
+        for text, short in cut.items():
+            alike.setdefault(short, []).append(text)
+        for group in alike.values():
+            if len(group) > 1:
+                cut |= {text: _from(text, max(_alike(group) - 1, 0), width) for text in group}
     return [cut[text] for text in texts]
 
 
-def fit(text: str, width: int, tail_frac: float = 0.4) -> str:
-    """Cut the middle out of text until it takes at most `width` columns; see `shorten`."""
+def _alike(texts: Sequence[str]) -> int:
+    """Return how many characters texts have in common at their beginning."""
+    shortest = min(map(len, texts))
+    return next((at for at in range(shortest) if len({text[at] for text in texts}) > 1), shortest)
+
+
+def _from(text: str, at: int, width: int) -> str:
+    """Cut text to its head and what stands from a place on."""
+    head = min(width // 3, at)
+    shown = f"{text[:head]}…{text[at:]}" if at > head else text
+    return shown if cell_len(shown) <= width else set_cell_size(shown, max(width - 1, 0)) + "…"
+
+
+def fit(text: str, width: int) -> str:
+    """Cut the middle out of text until it takes at most `width` columns."""
     if cell_len(text) <= width:
         return text
     wanted = width
-    while wanted > 0 and cell_len(shorten(text, wanted, tail_frac)) > width:
+    while wanted > 0 and cell_len(shorten(text, wanted)) > width:
         wanted -= 1
-    short = shorten(text, wanted, tail_frac)
-    return set_cell_size(short, min(width, cell_len(short)))
+    return set_cell_size(shorten(text, wanted), min(width, cell_len(shorten(text, wanted))))
