@@ -92,3 +92,51 @@ def test_what_means_nothing_is_refused(kernels, flags, words):
     code, out, err = kernels(REPLAY, *flags)
     assert (code, out) == (2, "")
     assert words in err
+
+
+DENSE = str(TRACES / "transformers" / "dense.json.gz")
+
+
+def test_rows_by_shape_show_operands_and_gains(kernels, monkeypatch):
+    """Keys and values are copied by one kernel with equal sizes: strides tell them apart."""
+    monkeypatch.setenv("COLUMNS", "80")
+    text = " ".join(kernels(DENSE, "--group-by", "shape", "--gains")[1].split())
+    assert "aten::cat ([8,4,1024,128]:[524800,131200,128,1] [8,4,1,128]:[512,128,128,1])" in text
+    assert "aten::cat ([8,4,1024,128]:[524800,131200,128,1] [8,4,1,128]:[512,128,512,1])" in text
+    assert "saves µs" in text
+    device = json.loads(kernels(DENSE, "--group-by", "shape", "--gains", "-f", "json")[1])["devices"][0]
+    first = device["kernels"][0]
+    assert (device["group_by"], first["launches"], first["grids"], first["save_ns"]) == ("shape", 18, 1, 0.0)
+    member = {"dtype": None, "dims": [8, 4, 1, 128], "strides": [512, 128, 128, 1], "members": []}
+    assert first["operands"][0]["members"][1] == member
+    header, row, *_ = kernels(DENSE, "--group-by", "shape", "-f", "csv")[1].splitlines()
+    assert {"grids", "operands", "copied_bytes"} <= set(header.split(","))
+    assert "([8,4,1024,128]:[524800,131200,128,1] [8,4,1,128]:[512,128,128,1])" in row
+
+
+def test_a_trace_without_shapes_or_lines_says_so(kernels):
+    assert "no op has recorded shapes" in kernels(REPLAY, "--group-by", "shape")[1]
+    assert "no line of Python is recorded" in kernels(REPLAY, "--group-by", "site")[1]
+
+
+@pytest.mark.parametrize("columns", ["72", "80", "100", "120"])
+@pytest.mark.parametrize("flags", [(), ("--gains",)])
+def test_names_are_told_apart_on_pages_of_any_width(kernels, monkeypatch, columns, flags):
+    monkeypatch.setenv("COLUMNS", columns)
+    _, table = kernels(DENSE, *flags)[1].split("  name\n")
+    names = [line.split("  ")[-1] for line in table.splitlines()[:25]]
+    assert len(set(names)) == 25
+    assert all(len(name.strip("…")) > 10 for name in names)
+
+
+def test_the_grid_with_most_time_is_shown_and_that_there_are_others(kernels, monkeypatch):
+    """36 launches of 4x24 take 383 µs, and as many of 4x8 take 205 µs; only the latter are short of blocks for long."""
+    monkeypatch.setenv("COLUMNS", "120")
+    row = next(line for line in kernels(DENSE)[1].splitlines() if "nvjet_sm90_tst_64x8_64x16_4x1_v_bz_TNT" in line)
+    assert "4x24x1 +1!" in row
+    (one,) = (
+        row
+        for row in json.loads(kernels(DENSE, "-f", "json")[1])["devices"][0]["kernels"]
+        if row["name"] == "nvjet_sm90_tst_64x8_64x16_4x1_v_bz_TNT"
+    )
+    assert (one["grid"], one["grids"], one["launches"]) == ([4, 24, 1], 2, 72)

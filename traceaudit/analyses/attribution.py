@@ -8,12 +8,13 @@ import numpy.typing as npt
 
 from traceaudit.model import intervals
 from traceaudit.model.deviceview import DeviceView
+from traceaudit.model.grids import ByGrid
 from traceaudit.model.kernelgroups import KernelGroup
 from traceaudit.model.kinds import RULES
 from traceaudit.model.launchshape import LaunchShape, waves
 from traceaudit.model.results.kernels import DeviceKernels, KernelFill, KernelRow
 from traceaudit.model.schema import I32, I64, Kind
-from traceaudit.model.shortnames import core_of, shortened
+from traceaudit.model.shortnames import core_of
 from traceaudit.model.trace import DeviceInfo
 
 __all__ = ["attribute", "chosen_ops"]
@@ -60,7 +61,7 @@ def attribute(
     steps = int(counted.sum())
     info = view.info
     made = [_row(view, group, total, info) for group in groups]
-    short = shortened([row.name for row in made])
+    short = view.short_names
     own = _own(view, counted)
     shares = [
         _shared(view, row, group.ops[own[group.ops]], busy, steps, wall_ns)
@@ -107,8 +108,10 @@ def _row(view: DeviceView, group: KernelGroup, total: int, info: DeviceInfo | No
     own = ops.end_ns[group.ops] - ops.start_ns[group.ops]
     first = int(group.ops[0])
     name = view.trace.names[ops.name[first]]
-    grid = _usual(ops.grid_x[group.ops], ops.grid_y[group.ops], ops.grid_z[group.ops])
-    block = _usual(ops.block_x[group.ops], ops.block_y[group.ops], ops.block_z[group.ops])
+    grids = ByGrid.of(ops, group.ops)
+    foremost = group.ops[grids.members(0)]
+    grid = grids.grid[0]
+    block = _usual(ops.block_x[foremost], ops.block_y[foremost], ops.block_z[foremost])
     sms = info.sms if info else None
     return KernelRow(
         name=name,
@@ -126,9 +129,13 @@ def _row(view: DeviceView, group: KernelGroup, total: int, info: DeviceInfo | No
         blocks_per_sm=None if grid is None or not sms else grid[0] * grid[1] * grid[2] / sms,
         flags=("impossible_overlap",) if ops.clipped_ns[group.ops].any() else (),
         p99_ns=float(np.percentile(own, P99)),
+        grids=None if grid is None else len(grids.grid),
         op=group.op,
         site=group.site,
-        fill=_fill(name, grid, block, ops.registers[group.ops], ops.shared_mem[group.ops], info),
+        operands=group.operands,
+        strides_tell=group.strides_tell,
+        copied_bytes=_copied(ops.copied[group.ops]),
+        fill=_fill(name, grid, block, ops.registers[foremost], ops.shared_mem[foremost], info),
     )
 
 
@@ -153,6 +160,12 @@ def _fill(
         idle_slots_frac=None if count is None or whole is None else 1 - count / whole,
         core=core_of(name),
     )
+
+
+def _copied(sizes: I64) -> int | None:
+    """Return the size of each copy, None where they differ or none is recorded."""
+    size = int(sizes[0])
+    return size if size >= 0 and (sizes == size).all() else None
 
 
 def _most(values: I32) -> int | None:

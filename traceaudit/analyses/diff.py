@@ -22,6 +22,7 @@ from traceaudit.model.results.diff import (
     Status,
 )
 from traceaudit.model.runs import KernelSamples, RunSummary, Side, same_recordings
+from traceaudit.model.shortnames import shortened
 from traceaudit.model.sidesamples import (
     account_times,
     busy_frac,
@@ -100,6 +101,9 @@ def diff(base: Side, head: Side, options: DiffOptions = _DEFAULT, findings: Sequ
     kernels.sort(
         key=lambda row: (-max(row.effect.base_ns or 0, row.effect.head_ns or 0), row.identity, row.kind, row.name)
     )
+    groups = [_group(base, head, pairing, number, group, band) for number, group in enumerate(pairing.groups)]
+    names = [name for row in kernels for name in (row.name, row.base_name) if name is not None]
+    names += [name for group in groups for name in (*group.base, *group.head)]
     found = (*findings, *remarks, *(() if common is None else (_clock(common),)))
     return DiffResult(
         base=_summary(base),
@@ -108,7 +112,7 @@ def diff(base: Side, head: Side, options: DiffOptions = _DEFAULT, findings: Sequ
         step=_step(base, head, band),
         measures=_measures(base, head, band) if comparable else (),
         kernels=tuple(kernels),
-        groups=tuple(_group(base, head, pairing, number, group, band) for number, group in enumerate(pairing.groups)),
+        groups=tuple(groups),
         launches_base=ops_of_step(base),
         launches_head=ops_of_step(head),
         findings=found,
@@ -116,6 +120,7 @@ def diff(base: Side, head: Side, options: DiffOptions = _DEFAULT, findings: Sequ
         confidence=options.confidence,
         tests=tests,
         same_recordings=same,
+        short_names=shortened(names),
     )
 
 

@@ -90,6 +90,7 @@ def find_gaps(view: DeviceView, audit: DeviceAudit, steps: StepOptions, *, short
         short=_short(view, pieces, idle, short_ns),
         queue_depth=_queue_depth(view, used),
         path=_typical_path(view, audit),
+        short_names=view.short_names,
     )
 
 

@@ -28,6 +28,9 @@ __all__ = ["MIN_STEPS", "baseline_regressed", "judge"]
 MIN_STEPS = 3
 """Steps that each side must have in all its runs together; with fewer its noise is a guess."""
 
+NAMES_SHOWN = 2
+"""Kernels of a side that a message names where many took the place of many."""
+
 WITHIN_NOISE, NOISE_TOO_LARGE, COMMON_SHIFT = "within_noise", "noise_too_large", "common_shift"
 
 
@@ -161,8 +164,8 @@ def _conditions(result: DiffResult, budget: Budget) -> Iterator[Ruling]:
 
 def _growth(result: DiffResult, budget: Budget) -> Iterator[Ruling]:
     """Say what grew beyond its limits, or may have."""
-    rows: list[tuple[str, KernelDiff | GroupDiff | Measure]] = [(row.name, row) for row in result.kernels]
-    rows += [(f"{row.kind}: {' + '.join(row.base)} -> {' + '.join(row.head)}", row) for row in result.groups]
+    rows: list[tuple[str, KernelDiff | GroupDiff | Measure]] = [(result.shown(row.name), row) for row in result.kernels]
+    rows += [(f"{row.kind}: {result.exchange(row, most=NAMES_SHOWN)}", row) for row in result.groups]
     rows += [(row.name, row) for row in (result.step, *result.measures)]
     lines = {kernel.rule: kernel.line for kernel in budget.kernels}
     lines |= {measure.rule: measure.line for measure in budget.measures}

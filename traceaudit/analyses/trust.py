@@ -242,7 +242,7 @@ def _one_op(view: DeviceView) -> list[tuple[str, int, int]]:
     longest, whole = int(duration.max()), int(duration.sum())
     if longest <= ALMOST_ALL_FRAC * whole:
         return []
-    name = view.trace.names[int(view.ops.name[int(duration.argmax())])]
+    name = view.short_names[view.trace.names[int(view.ops.name[int(duration.argmax())])]]
     return [(f"one op, {name}, takes {100 * longest / whole:.0f} % of op time", 1, longest)]
 
 

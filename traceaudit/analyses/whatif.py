@@ -1,5 +1,6 @@
 """What a change would buy: the re-timed step, its range, and the naive bound beside it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from traceaudit.model.retime import F64, Plan, plan_of, retime
 from traceaudit.model.schema import I64, HostCategory
 from traceaudit.model.timeline import EdgeType, NodeType, timeline_of
 
-__all__ = ["GRAPH_LAUNCH_NS", "GRAPH_NODE_NS", "KERNELS_RANKED", "predict"]
+__all__ = ["GRAPH_LAUNCH_NS", "GRAPH_NODE_NS", "KERNELS_RANKED", "gains_of", "predict"]
 
 KERNELS_RANKED = 15
 """Kernels re-timed for the table of gains, by op time."""
@@ -66,13 +67,7 @@ def predict(
     UsageError
         If a pattern matches nothing.
     """
-    plan = plan_of(timeline_of(view), audit)
-    if plan is None:
-        raise MissingDataError(
-            "no step to re-time: none has launches and ops",
-            where=view.trace.source.path,
-            hint="record with ProfilerActivity.CPU and ProfilerActivity.CUDA, some steps long",
-        )
+    plan = _plan(view, audit)
     change = _change(plan, options)
     wall = None if _not_the_same_run(audit) else audit.step.wall_ns
     models = _models(plan, wall, of_host=options.graph_replay or change.on_host)
@@ -96,7 +91,48 @@ def predict(
         reasons=_reasons(audit, models, steps[0], naive, baseline),
         kernels=_gains(plan, models[0], ranked),
         steps=plan.steps,
+        short_names=view.short_names,
     )
+
+
+def gains_of(
+    view: DeviceView, audit: DeviceAudit, groups: Sequence[I64], *, ranked: int = KERNELS_RANKED
+) -> list[float | None]:
+    """Return what removing each group of ops would save a step, re-timed; ns.
+
+    Parameters
+    ----------
+    view, audit
+        The device and its ledger.
+    groups
+        Rows of the view's ops.
+    ranked
+        Groups that are re-timed, by op time in the used steps; the others get None.
+
+    Raises
+    ------
+    MissingDataError
+        If no used step has an op with a launch.
+    """
+    plan = _plan(view, audit)
+    wall = None if _not_the_same_run(audit) else audit.step.wall_ns
+    model = _models(plan, wall, of_host=False)[0]
+    group_of = np.full(len(view.ops), -1, np.int64)
+    for number, rows in enumerate(groups):
+        group_of[rows] = number
+    gains = _saved(plan, model, _of_nodes(plan, group_of), ranked)
+    return [gains[number].save_ns if number in gains else None for number in range(len(groups))]
+
+
+def _plan(view: DeviceView, audit: DeviceAudit) -> Plan:
+    plan = plan_of(timeline_of(view), audit)
+    if plan is None:
+        raise MissingDataError(
+            "no step to re-time: none has launches and ops",
+            where=view.trace.source.path,
+            hint="record with ProfilerActivity.CPU and ProfilerActivity.CUDA, some steps long",
+        )
+    return plan
 
 
 def _not_the_same_run(audit: DeviceAudit) -> bool:
@@ -256,19 +292,43 @@ def _op_sum(plan: Plan, costs: Costs) -> float:
     return _time(plan, Costs(np.where(is_op, costs.duration_ns, 0.0), np.where(host, 0.0, costs.lag_ns)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """Op time of a group of ops, and what removing it saves; ns a step."""
+
+    op_time_ns: float
+    save_ns: float
+
+
 def _gains(plan: Plan, model: HostModel, ranked: int) -> tuple[KernelGain, ...]:
     """Re-time the step without each of the largest kernels."""
-    view, is_op = plan.timeline.view, plan.node_type == NodeType.OP
-    names = np.full(len(plan.node), -1, np.int64)
-    names[is_op] = view.ops.name[plan.timeline.row[plan.node[is_op]]]
-    codes = np.unique(names[is_op])
-    time = {int(code): float(plan.duration_ns[names == code].sum()) / plan.steps for code in codes}
-    base = _time(plan, model.costs)
-    gains = []
-    for code in sorted(time, key=lambda one: -time[one])[:ranked]:
-        without = Costs(np.where(names == code, 0.0, model.costs.duration_ns), model.costs.lag_ns)
-        gains.append(KernelGain(view.trace.names[code], time[code], base - _time(plan, without), time[code]))
+    view = plan.timeline.view
+    saved = _saved(plan, model, _of_nodes(plan, view.ops.name.astype(np.int64)), ranked)
+    gains = [
+        KernelGain(view.trace.names[code], gain.op_time_ns, gain.save_ns, gain.op_time_ns)
+        for code, gain in saved.items()
+    ]
     return tuple(sorted(gains, key=lambda gain: -gain.save_ns))
+
+
+def _of_nodes(plan: Plan, value: I64) -> I64:
+    """Return a value of each op for each node of the plan, -1 for nodes that are no op."""
+    found = np.full(len(plan.node), -1, np.int64)
+    is_op = plan.node_type == NodeType.OP
+    found[is_op] = value[plan.timeline.row[plan.node[is_op]]]
+    return found
+
+
+def _saved(plan: Plan, model: HostModel, group: I64, ranked: int) -> dict[int, _Saved]:
+    """Re-time the step without each of the groups with most op time, by the group of each node."""
+    numbers = np.unique(group[group >= 0]).tolist()
+    time = {number: float(plan.duration_ns[group == number].sum()) / plan.steps for number in numbers}
+    base = _time(plan, model.costs)
+    saved = {}
+    for number in sorted(time, key=lambda one: -time[one])[:ranked]:
+        without = Costs(np.where(group == number, 0.0, model.costs.duration_ns), model.costs.lag_ns)
+        saved[number] = _Saved(time[number], base - _time(plan, without))
+    return saved
 
 
 def _reasons(

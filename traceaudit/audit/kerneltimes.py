@@ -16,7 +16,7 @@ from traceaudit.analyses.bandwidth import (
     with_parts,
 )
 from traceaudit.analyses.trust import timeline_findings
-from traceaudit.analyses.whatif import predict
+from traceaudit.analyses.whatif import gains_of
 from traceaudit.audit.reading import Progress, audit_device, read_traces, trace_findings, views_of
 from traceaudit.errors import MissingDataError
 from traceaudit.model.bytes.borrowed import OtherRun
@@ -24,9 +24,9 @@ from traceaudit.model.bytes.work import Source
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.enclosing import enclosing_rows
 from traceaudit.model.findings import Finding
-from traceaudit.model.kernelgroups import GroupBy, kernel_groups
+from traceaudit.model.kernelgroups import GroupBy, KernelGroup, kernel_groups
 from traceaudit.model.kerneloptions import KernelOptions
-from traceaudit.model.options import ReconcileOptions, Selection, WhatIfOptions
+from traceaudit.model.options import ReconcileOptions, Selection
 from traceaudit.model.results import Completeness, DeviceAudit
 from traceaudit.model.results.kernels import DeviceKernels, KernelReport
 from traceaudit.model.schema import HostCategory
@@ -80,19 +80,30 @@ def device_kernels(
     rated, findings = rate_kernels(view, rows, groups, sourced.work, peaks, ceilings)
     counted = np.flatnonzero(np.append(used, False)[view.windows.step])
     parted = with_parts(view, rated, groups, sourced.work, peaks, ceilings, counted)
-    finished = replace(parted, notes=sourced.notes)
+    notes = (*sourced.notes, *_grouping_notes(rows, options.group_by))
+    finished = replace(parted, notes=notes, grouped_by=str(options.group_by))
     copied = cache_copies(view, sourced.work, counted)
     findings += () if copied is None else (copied,)
     if sourced.misfit:
         findings += (unlike_model(view, sourced.misfit),)
-    return (_with_gains(finished, view, audit, options) if options.gains else finished), findings
+    return (_with_gains(finished, groups, view, audit) if options.gains else finished), findings
 
 
-def _with_gains(device: DeviceKernels, view: DeviceView, audit: DeviceAudit, options: KernelOptions) -> DeviceKernels:
-    """Add what removing each kernel would save a step, by re-timing; rows of part of a kernel's launches get none."""
-    saved = {gain.name: gain.save_ns for gain in predict(view, audit, WhatIfOptions(base=options.base)).kernels}
-    by_name = options.group_by is GroupBy.NAME
-    rows = tuple(replace(row, save_ns=saved.get(row.name) if by_name else None) for row in device.kernels)
+def _grouping_notes(device: DeviceKernels, by: GroupBy) -> tuple[str, ...]:
+    """Say so where the trace does not hold what rows were to be told apart by."""
+    if by is GroupBy.SHAPE and not any(row.operands for row in device.kernels):
+        return ("no op has recorded shapes, so rows are told apart by op and grid: record with record_shapes=True",)
+    if by is GroupBy.SITE and not any(row.site for row in device.kernels):
+        return ("no line of Python is recorded, so rows are told apart by op: record with with_stack=True",)
+    return ()
+
+
+def _with_gains(
+    device: DeviceKernels, groups: Sequence[KernelGroup], view: DeviceView, audit: DeviceAudit
+) -> DeviceKernels:
+    """Add what removing the launches of each row would save a step, by re-timing."""
+    saved = gains_of(view, audit, [group.ops for group in groups])
+    rows = tuple(replace(row, save_ns=save) for row, save in zip(device.kernels, saved, strict=True))
     return replace(device, kernels=rows)
 
 

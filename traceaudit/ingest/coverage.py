@@ -12,6 +12,7 @@ from traceaudit.ingest.severity import by_share, examples_of, in_ms, percent
 from traceaudit.model.apis import ApiRole
 from traceaudit.model.findings import Finding, Severity
 from traceaudit.model.schema import DeviceOps, HostCategory, HostRows, Threads
+from traceaudit.model.shortnames import shortened
 
 __all__ = ["find_launches_without_ops", "find_ops_without_launches"]
 
@@ -184,4 +185,5 @@ def _expected_time(missing: npt.NDArray[np.int64], ops: DeviceOps, host: HostRow
 
 
 def _short(name: str, limit: int = 60) -> str:
+    name = shortened([name])[name]
     return name if len(name) <= limit else name[: limit - 1] + "…"

@@ -11,6 +11,7 @@ from traceaudit.model.occupancy import Occupancy, occupancy_of
 from traceaudit.model.options import Selection, StepOptions
 from traceaudit.model.results import Totals
 from traceaudit.model.schema import DeviceOps
+from traceaudit.model.shortnames import shortened
 from traceaudit.model.steps import StepMarks, find_steps
 from traceaudit.model.trace import DeviceInfo, Trace
 from traceaudit.model.windows import Windows, step_windows
@@ -40,6 +41,11 @@ class DeviceView:
             return own
         alike = {(info.name, info.sms, info.memory_bytes, info.compute_major, info.compute_minor) for info in listed}
         return listed[0] if len(alike) == 1 else None
+
+    @property
+    def short_names(self) -> dict[str, str]:
+        """A short form of each name of an op, different for different names: what tables and findings print."""
+        return shortened([self.trace.names[code] for code in np.unique(self.ops.name).tolist()])
 
     @property
     def pauses(self) -> tuple[tuple[int, int], ...]:

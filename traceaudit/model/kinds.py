@@ -1,8 +1,8 @@
 """What a device op is for: compute, communication, copy or fill, from ordered rules kept as data.
 
-The first rule that matches decides, and says why. Name rules look at the function alone: template arguments and
-parameters are cut off first, so ``elementwise_kernel<..., direct_copy_kernel_cuda ...>`` is not fooled by what it is
-specialised for. Only rules that ask for the whole name see them.
+The first rule that matches decides, and says why. Name rules look at the function alone: return type, template
+arguments and parameters are cut off first, so ``elementwise_kernel<..., direct_copy_kernel_cuda ...>`` is not fooled by
+what it is specialised for. Only rules that ask for the whole name see them. Mangled names are demangled first.
 
 Three decisions where a name could be read both ways:
 
@@ -15,6 +15,7 @@ Three decisions where a name could be read both ways:
 import re
 from dataclasses import dataclass
 
+from traceaudit.model.mangling import demangled
 from traceaudit.model.schema import Kind, OpType
 
 __all__ = ["RULES", "KindRule", "classify", "function_of"]
@@ -91,7 +92,7 @@ RULES: tuple[KindRule, ...] = (
         "a copy that roctracer or rocprofiler books as a kernel",
     ),
     # Communication libraries.
-    _comm(r"\bnccl[A-Z]\w*|^_Z\d+nccl[A-Z]", "NCCL, or RCCL under NCCL's names (ncclDevKernel_*, ncclSymkDevKernel_*)"),
+    _comm(r"\bnccl[A-Z]\w*", "NCCL, or RCCL under NCCL's names (ncclDevKernel_*, ncclSymkDevKernel_*)"),
     _comm(r"\brccl[A-Z_]\w*", "RCCL (rcclGenericKernel)"),
     _comm(r"\bmscclKernel", "MSCCL, as built into RCCL (mscclKernel_*)"),
     _comm(r"\bmscclpp::", "MSCCL++, in its namespace or on its channels", whole_name=True),
@@ -133,7 +134,7 @@ RULES: tuple[KindRule, ...] = (
     _comm(r"userbuffers", "Userbuffers (Transformer Engine, TensorRT-LLM)"),
     _comm(r"\bmoeA2A|\bmoe_comm::", "expert all-to-all of TensorRT-LLM and FlashInfer (moeA2ADispatchKernel)"),
     _comm(
-        r"\bdeep_ep::|7deep_ep\d|\bhybrid_ep::|\b(?:internode|intranode)(?:_ll)?::",
+        r"\bdeep_ep::|\bhybrid_ep::|\b(?:internode|intranode)(?:_ll)?::",
         "expert dispatch and combine of DeepEP and its forks",
     ),
     _comm(r"\bEp(?:Dispatch|Combine)\w*Kernel|\bmori::", "expert dispatch and combine of MORI"),
@@ -144,28 +145,58 @@ RULES: tuple[KindRule, ...] = (
     KindRule(Kind.COMPUTE, None, "no other rule matches"),
 )
 
-_TEMPLATE = re.compile(r"<[^<>]*>")
+_UNNAMED = "(anonymous namespace)"
+_BRACKET = re.compile(r"->|operator(?:<<|>>|<|>|\(\))|[<>(){}]")
+_CLOSING = {"<": ">", "(": ")", "{": "}"}
 
 
 def function_of(name: str) -> str:
-    """Return a kernel's qualified function name without template arguments, parameters and a leading ``void``.
+    """Return a kernel's qualified function name without return type, template arguments and parameters.
 
     Examples
     --------
     >>> function_of("void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*)")
     'anonymous::multimem_all_reduce_kernel'
+    >>> function_of("std::enable_if<((8)>(0)), void>::type vllm::rms_norm_kernel<c10::BFloat16>(float)")
+    'vllm::rms_norm_kernel'
     >>> function_of("nvjet_tst_64x8_64x16_4x1_v_bz_splitK_TNT")
     'nvjet_tst_64x8_64x16_4x1_v_bz_splitK_TNT'
     """
-    text = name.strip().removeprefix("void ").replace("(anonymous namespace)", "anonymous")
-    while True:
-        shorter = _TEMPLATE.sub("", text)
-        if shorter == text:
-            break
-        text = shorter
-    for opening in "(<":  # a name that was cut short leaves its templates open
-        text = text.split(opening, 1)[0]
-    return text.strip()
+    text = name.strip().replace(_UNNAMED, "anonymous")
+    outside = _outside_brackets(text)
+    if outside == text:
+        return text.removeprefix("void ").strip()
+    words = outside.split()
+    return words[-1] if words else ""
+
+
+def _outside_brackets(text: str) -> str:
+    """Return what stands in no brackets, up to the parameters; brackets may be left open where a name was cut short."""
+    kept: list[str] = []
+    open_: list[str] = []
+    at = 0
+    for found in _BRACKET.finditer(text):
+        if not open_:
+            kept.append(text[at : found.start()])
+            if found[0] == "(" and not kept[-1].endswith("decltype"):
+                return "".join(kept)
+            if found[0] not in _CLOSING:
+                kept.append(found[0])
+        _nest(open_, found[0])
+        at = found.end()
+    return "".join(kept) + ("" if open_ else text[at:])
+
+
+def _nest(open_: list[str], bracket: str) -> None:
+    """Follow what brackets are open; a ``>`` inside parentheses compares and closes nothing."""
+    if bracket in _CLOSING:
+        open_.append(_CLOSING[bracket])
+        return
+    if bracket in {")", "}"}:
+        while open_ and open_[-1] == ">":
+            open_.pop()
+    if open_ and open_[-1] == bracket:
+        open_.pop()
 
 
 def classify(name: str, op_type: OpType, has_collective: bool) -> int:  # noqa: FBT001  (a fact about the row, not a mode)
@@ -187,9 +218,10 @@ def classify(name: str, op_type: OpType, has_collective: bool) -> int:  # noqa: 
     >>> RULES[classify("void at::native::reduce_kernel<512, 1>(int)", OpType.KERNEL, False)].reason
     'no other rule matches'
     """
-    function = function_of(name)
+    whole = demangled(name)
+    function = function_of(whole)
     return next(
         index
         for index, rule in enumerate(RULES)
-        if rule.matches(name, function, op_type, has_collective=has_collective)
+        if rule.matches(whole, function, op_type, has_collective=has_collective)
     )

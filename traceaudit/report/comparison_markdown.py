@@ -73,9 +73,9 @@ def _comment(command: str, result: "CheckResult") -> str:
         rest = rows_that_matter(result, MOST_ROWS + MOST_FOLDED)[0][MOST_ROWS:]
         lines += _folded(f"{count_text(more, 'more kernel')}", _table(HEADINGS, SIDES, map(_cells, rest)))
     changed = [
-        f"- {code(kernel.name[:NAME_LENGTH], cell=False)}: {escape('; '.join(texts))}"
+        f"- {code(result.diff.shown(kernel.name)[:NAME_LENGTH], cell=False)}: {escape('; '.join(texts))}"
         for kernel in result.diff.kernels
-        if (texts := change_texts(kernel))
+        if (texts := change_texts(result.diff, kernel))
     ]
     if changed:
         lines += _folded("Launched otherwise", changed[:MOST_FOLDED])

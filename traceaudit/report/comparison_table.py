@@ -20,7 +20,7 @@ from traceaudit.report.comparison_words import (
 )
 from traceaudit.report.format import Scale, count_text, scale_for
 from traceaudit.report.registry import PLAIN_PAGE, Page
-from traceaudit.report.terminal.canvas import Canvas, Column
+from traceaudit.report.terminal.canvas import LEAST_NAME, Canvas, Column
 from traceaudit.report.terminal.verdict import add_findings
 
 if TYPE_CHECKING:
@@ -79,10 +79,10 @@ def _kernels(canvas: Canvas, result: "CheckResult") -> None:
         Column("head", right=True),
         Column("change", right=True),
         Column("", right=True),
-        Column("noise", right=True),
-        Column("launches", right=True),
+        Column("noise", right=True, drop=1),
+        Column("launches", right=True, drop=2),
         Column("status"),
-        Column("name", flexible=True),
+        Column("name", flexible=True, least=LEAST_NAME),
     ]
     canvas.table(columns, [_row(row, scale) for row in rows])
     if more:
@@ -105,12 +105,12 @@ def _row(row: Row, scale: Scale) -> list[str]:
 
 
 def _changes(canvas: Canvas, result: "CheckResult") -> None:
-    changed = [(kernel, texts) for kernel in result.diff.kernels if (texts := change_texts(kernel))]
+    changed = [(kernel, texts) for kernel in result.diff.kernels if (texts := change_texts(result.diff, kernel))]
     if not changed:
         return
     canvas.heading("Launched otherwise")
     for kernel, texts in changed[:MOST_CHANGES]:
-        canvas.paragraph((kernel.name[:60] + "  ", "dim"), ("; ".join(texts), ""), indent=2, hang=2)
+        canvas.paragraph((result.diff.shown(kernel.name) + "  ", "dim"), ("; ".join(texts), ""), indent=2, hang=2)
     if len(changed) > MOST_CHANGES:
         canvas.paragraph((f"{len(changed) - MOST_CHANGES} more; --format json lists all", "dim"), indent=2)
 

@@ -9,7 +9,7 @@ from traceaudit.report.format import count_text, duration, plain
 
 if TYPE_CHECKING:
     from traceaudit.model.noise import Effect
-    from traceaudit.model.results.diff import CheckResult, GroupDiff, KernelDiff, Measure, SideSummary
+    from traceaudit.model.results.diff import CheckResult, DiffResult, GroupDiff, KernelDiff, Measure, SideSummary
 
 __all__ = [
     "MEASURE_LABELS",
@@ -87,8 +87,9 @@ def unsettled(check: "CheckResult", outcome: Outcome) -> list[str]:
 
 def rows_that_matter(check: "CheckResult", most: int) -> tuple[list[Row], int]:
     """Return the rows that an engineer would look at, those that decide first, and how many rows are left."""
-    rows = [_group_row(group) for group in check.diff.groups]
-    rows += [_kernel_row(kernel) for kernel in check.diff.kernels if kernel.group is None]
+    result = check.diff
+    rows = [_group_row(result, group) for group in result.groups]
+    rows += [_kernel_row(result, kernel) for kernel in result.kernels if kernel.group is None]
     rows.sort(key=_importance)
     return rows[:most], len(rows) - min(most, len(rows))
 
@@ -138,9 +139,10 @@ def share_text(effect: "Effect") -> str:
     return "" if effect.ratio is None else f"{100 * (effect.ratio - 1):+.1f}%"
 
 
-def change_texts(kernel: "KernelDiff") -> list[str]:
+def change_texts(result: "DiffResult", kernel: "KernelDiff") -> list[str]:
     """Say what else changed about a kernel."""
-    texts = [f"called {plain(kernel.base_name)} before"] if kernel.status is Status.RENAMED and kernel.base_name else []
+    renamed = kernel.base_name if kernel.status is Status.RENAMED else None
+    texts = [] if renamed is None else [f"called {plain(result.shown(renamed))} before"]
     return texts + [
         f"{_CHANGE_LABELS.get(change.what, change.what)} {change.base or 'unknown'} -> {change.head or 'unknown'}"
         for change in kernel.changes
@@ -183,16 +185,11 @@ def _importance(row: Row) -> tuple[bool, bool, bool, float, str]:
     return not row.violates, not row.suspects, row.status == Status.SAME, -abs(row.effect.delta_ns), row.name
 
 
-def _kernel_row(kernel: "KernelDiff") -> Row:
+def _kernel_row(result: "DiffResult", kernel: "KernelDiff") -> Row:
     launches = [("-" if count is None else f"{count:,}") for count in (kernel.launches_base, kernel.launches_head)]
     text = launches[0] if launches[0] == launches[1] else " -> ".join(launches)
-    return Row(kernel.name, str(kernel.status), kernel.effect, text, kernel.violates, kernel.suspects)
+    return Row(result.shown(kernel.name), str(kernel.status), kernel.effect, text, kernel.violates, kernel.suspects)
 
 
-def _group_row(group: "GroupDiff") -> Row:
-    name = f"{_listed(group.base)} -> {_listed(group.head)}"
-    return Row(name, group.kind, group.effect, "", group.violates, group.suspects)
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return f"{names[0]} + {len(names) - 1} more" if len(names) > 1 else names[0]
+def _group_row(result: "DiffResult", group: "GroupDiff") -> Row:
+    return Row(result.exchange(group), group.kind, group.effect, "", group.violates, group.suspects)

@@ -10,6 +10,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from traceaudit.report.format import plain
+from traceaudit.report.kernel_words import operands_text
 from traceaudit.report.registry import PLAIN_PAGE, Page
 
 if TYPE_CHECKING:
@@ -85,6 +86,9 @@ KERNEL_COLUMNS = (
     "bound",
     "bound_rule",
     "save_ns",
+    "grids",
+    "operands",
+    "copied_bytes",
     "verdict",
 )
 
@@ -182,6 +186,9 @@ def _rates(row: "KernelRow") -> tuple[Cell, ...]:
         None if row.bound is None else str(row.bound),
         row.bound_rule or None,
         row.save_ns,
+        row.grids,
+        None if row.operands is None else operands_text(row.operands, strides=True),
+        row.copied_bytes,
     )
 
 

@@ -34,7 +34,7 @@ def _device(device: "DeviceGaps", mark: str) -> list[str]:
             duration(row.median_ns),
             duration(row.p90_ns),
             CAUSES[row.cause],
-            code(neighbours(row)),
+            code(" ".join(neighbours(device, row))),
         ]
         for row in device.gaps[:MOST_ROWS]
     ]

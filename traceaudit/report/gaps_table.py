@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from traceaudit.report.format import count_text, duration, percent, scale_for
 from traceaudit.report.gaps_words import ACTIVITIES, CAUSES, mark_of, remarks, verdict_line
 from traceaudit.report.registry import PLAIN_PAGE, Page
-from traceaudit.report.terminal.canvas import Canvas, Column
+from traceaudit.report.terminal.canvas import LEAST_NAME, Canvas, Column
 from traceaudit.report.terminal.verdict import add_title, add_verdict
 
 if TYPE_CHECKING:
@@ -52,11 +52,12 @@ def _gap_table(canvas: Canvas, device: "DeviceGaps", mark: str) -> None:
     columns = [
         Column("a step", right=True),
         Column("idle", right=True),
-        Column("count", right=True),
-        Column("median", right=True),
-        Column("max", right=True),
+        Column("count", right=True, drop=3),
+        Column("median", right=True, drop=2),
+        Column("max", right=True, drop=1),
         Column("cause"),
-        Column("between", flexible=True),
+        Column("from", flexible=True, least=LEAST_NAME),
+        Column("to", flexible=True, least=LEAST_NAME),
     ]
     canvas.table(
         columns,
@@ -68,7 +69,7 @@ def _gap_table(canvas: Canvas, device: "DeviceGaps", mark: str) -> None:
                 scale.text(row.median_ns),
                 scale.text(row.max_ns),
                 CAUSES[row.cause],
-                neighbours(row),
+                *neighbours(device, row),
             ]
             for row in shown
         ],
@@ -83,13 +84,11 @@ def _gap_table(canvas: Canvas, device: "DeviceGaps", mark: str) -> None:
         canvas.paragraph((f"{len(rest)} more rows with {time} a step; --format csv lists them", "dim"), indent=2)
 
 
-def neighbours(row: "GapRow") -> str:
+def neighbours(device: "DeviceGaps", row: "GapRow") -> tuple[str, str]:
     """Name what lies on either side of a gap."""
-    if row.position == "leading":
-        return f"step start → {row.after or 'no op'}"
-    if row.position == "trailing":
-        return f"{row.before or 'no op'} → step end"
-    return f"{row.before or 'no op'} → {row.after or 'no op'}"
+    before = "step start" if row.position == "leading" else device.shown(row.before or "no op")
+    after = "step end" if row.position == "trailing" else device.shown(row.after or "no op")
+    return before, f"→ {after}"
 
 
 def _host_table(canvas: Canvas, device: "DeviceGaps", mark: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from traceaudit.report.registry import PLAIN_PAGE, Page
 
 if TYPE_CHECKING:
+    from traceaudit.model.bytes.operands import Operand
     from traceaudit.model.findings import Finding
     from traceaudit.model.results import (
         Accounts,
@@ -259,6 +260,7 @@ def _device_kernels(device: "DeviceKernels") -> Object:
         "covered_busy_frac": device.covered_busy_frac,
         "op_time_by_source": dict(device.sources),
         "notes": list(device.notes),
+        "group_by": device.grouped_by,
         "kernels": [_kernel(row) for row in device.kernels],
     }
 
@@ -272,6 +274,8 @@ def _kernel(row: "KernelRow") -> Object:
         "rule": row.rule,
         "op": row.op,
         "site": row.site,
+        "operands": None if row.operands is None else [_operand(operand) for operand in row.operands],
+        "copied_bytes": row.copied_bytes,
         "role": row.role,
         "launches": row.launches,
         "launches_per_step": row.launches_per_step,
@@ -286,6 +290,7 @@ def _kernel(row: "KernelRow") -> Object:
         "p99_ns": row.p99_ns,
         "max_ns": row.max_ns,
         "grid": _shape(row.grid),
+        "grids": row.grids,
         "block": _shape(row.block),
         "blocks_per_sm": row.blocks_per_sm,
         "waves": fill.waves,
@@ -310,6 +315,18 @@ def _kernel(row: "KernelRow") -> Object:
         "bound_rule": row.bound_rule or None,
         "save_ns": row.save_ns,
         "flags": list(row.flags),
+    }
+
+
+def _operand(operand: "Operand") -> Object:
+    """Describe an operand as the profiler recorded it; dims are null where it cut them off, members those of a list."""
+    return {
+        "dtype": operand.dtype or None,
+        "dims": None if operand.cut or operand.members else list(operand.dims),
+        "strides": None if operand.strides is None else list(operand.strides),
+        "members": [
+            {**_operand(member), "dtype": member.dtype if member.is_tensor else None} for member in operand.members
+        ],
     }
 
 

@@ -3,19 +3,23 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from traceaudit.report.format import count_text, percent
+from traceaudit.report.format import bytes_text, count_text, percent
 
 if TYPE_CHECKING:
+    from traceaudit.model.bytes.operands import Operand
     from traceaudit.model.results.kernels import DeviceKernels, KernelRow
 
 __all__ = [
+    "LIKE",
     "bound_text",
     "ceiling_text",
     "coverage_text",
     "grid_text",
+    "like_text",
     "marks_text",
     "name_text",
     "notes_of",
+    "operands_text",
     "peak_text",
     "rate_text",
     "scope_text",
@@ -24,8 +28,19 @@ __all__ = [
 WHOLE = 100
 CACHE = "L2"
 MARK = "!"
+_TYPES = {
+    "c10::BFloat16": "bf16",
+    "c10::Half": "fp16",
+    "float": "fp32",
+    "double": "fp64",
+    "long int": "int64",
+    "int": "int32",
+    "signed char": "int8",
+    "unsigned char": "uint8",
+    "TensorList": "",
+}
 _MARKS = {
-    "underfilled_grid": "fewer blocks than multiprocessors",
+    "underfilled_grid": "launches with fewer blocks than multiprocessors",
     "re_reads": "the same keys and values read once for each query head",
     "over_peak": "above the device's peak, which no cache explains: the bytes are wrong",
     "cache_resident": "above memory bandwidth, out of cache",
@@ -99,10 +114,11 @@ def bound_text(row: "KernelRow") -> str:
 
 
 def grid_text(row: "KernelRow") -> str:
-    """Write a grid."""
+    """Write the grid with most time, with the number of others, and a mark where launches leave the device unfilled."""
     if row.grid is None:
         return "-"
-    return "x".join(str(size) for size in row.grid) + (MARK if _GRID_MARKS & set(row.flags) else "")
+    others = f" +{row.grids - 1}" if row.grids is not None and row.grids > 1 else ""
+    return "x".join(str(size) for size in row.grid) + others + (MARK if _GRID_MARKS & set(row.flags) else "")
 
 
 def marks_text(rows: "Sequence[KernelRow]") -> str:
@@ -117,3 +133,42 @@ def name_text(row: "KernelRow") -> str:
     flags = [flag for flag in row.flags if flag not in _MARKS]
     role = f"{row.role}: " if row.role else ""
     return role + row.shown_name + (f" [{', '.join(flags)}]" if flags else "")
+
+
+LIKE = {"shape": "op and operands", "site": "op and line of Python"}
+"""Headings of `like_text`."""
+
+
+def like_text(row: "KernelRow", grouped_by: str) -> str:
+    """Write what the launches of a row have in common beside their name, empty where that is all."""
+    if grouped_by not in LIKE:
+        return ""
+    if grouped_by == "site":
+        return " at ".join(text for text in (row.op or "no op", row.site) if text is not None)
+    parts = [row.op or "no op"]
+    if row.operands is not None:
+        parts.append(operands_text(row.operands, strides=row.strides_tell))
+    if row.copied_bytes is not None:
+        parts.append(f"of {bytes_text(row.copied_bytes)}")
+    return " ".join(part for part in parts if part)
+
+
+def operands_text(operands: "Sequence[Operand]", *, strides: bool = False) -> str:
+    """Write tensors as type and sizes, lists in parentheses; strides stand behind a colon, scalars are left out."""
+    texts = (_operand_text(operand, strides=strides) for operand in operands)
+    return " ".join(text for text in texts if text)
+
+
+def _operand_text(operand: "Operand", *, strides: bool) -> str:
+    if operand.members:
+        return f"({operands_text(operand.members, strides=strides)})"
+    if operand.cut:
+        return f"{_TYPES.get(operand.dtype, operand.dtype)}[…]"
+    if not operand.dims:
+        return ""
+    text = f"{_TYPES.get(operand.dtype, operand.dtype)}[{_sizes(operand.dims)}]"
+    return f"{text}:[{_sizes(operand.strides)}]" if strides and operand.strides is not None else text
+
+
+def _sizes(sizes: "Sequence[int]") -> str:
+    return ",".join(str(size) for size in sizes)

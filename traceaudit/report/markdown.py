@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from traceaudit.model.findings import Finding, Verdict
 from traceaudit.report.format import DOUBT, Scale, bytes_text, count_text, duration, percent, plain, scale_for
 from traceaudit.report.kernel_words import (
+    LIKE,
     bound_text,
     ceiling_text,
     coverage_text,
     grid_text,
+    like_text,
     notes_of,
     peak_text,
     rate_text,
@@ -238,6 +240,9 @@ def _kernels(device: "DeviceKernels", *, mark: str) -> list[str]:
     lines += [*(f"- {escape(note)}" for note in notes), ""]
     scale: Scale = scale_for(max(row.op_time_ns for row in device.kernels))
     shown, rest = device.kernels[:MOST_KERNELS], device.kernels[MOST_KERNELS:]
+    like = LIKE.get(device.grouped_by)
+    gains = any(row.save_ns is not None for row in shown)
+    saved = scale_for(max((row.save_ns or 0.0 for row in shown), default=0.0))
     lines += markdown_table(
         (
             "kernel",
@@ -252,8 +257,10 @@ def _kernels(device: "DeviceKernels", *, mark: str) -> list[str]:
             "grid",
             "role",
             "flags",
+            *([like] if like else []),
+            *([f"saves {saved.unit}"] if gains else []),
         ),
-        "lrrrrrrrlrll",
+        "lrrrrrrrlrll" + ("l" if like else "") + ("r" if gains else ""),
         (
             (
                 code(row.shown_name),
@@ -268,6 +275,8 @@ def _kernels(device: "DeviceKernels", *, mark: str) -> list[str]:
                 grid_text(row),
                 escape(row.role or ""),
                 ", ".join(code(flag) for flag in row.flags),
+                *([code(like_text(row, device.grouped_by))] if like else []),
+                *(["-" if row.save_ns is None else saved.text(row.save_ns) + mark] if gains else []),
             )
             for row in shown
         ),

@@ -10,7 +10,7 @@ from traceaudit.report.registry import PLAIN_PAGE, Page
 if TYPE_CHECKING:
     from traceaudit.model.results.whatif import DeviceWhatIf, WhatIf
 
-__all__ = ["whatif"]
+__all__ = ["prediction_object", "whatif"]
 
 Object = dict[str, object]
 
@@ -22,13 +22,15 @@ def whatif(result: "WhatIf", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (
         "command": "whatif",
         "trace": trace_object(result.path, result.sources),
         "completeness": completeness_object(result.completeness),
-        "devices": [_device(device) for device in result.devices],
+        "devices": [prediction_object(device) for device in result.devices],
     }
     return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def _device(device: "DeviceWhatIf") -> Object:
+def prediction_object(device: "DeviceWhatIf") -> Object:
+    """Describe the prediction for one device; kernels keep their full names."""
     document = asdict(device)
+    del document["short_names"]
     document["reasons"] = list(device.reasons)
     document["matched"] = dict(device.matched)
     return document

@@ -27,7 +27,7 @@ def _device(device: "DeviceWhatIf", mark: str) -> list[str]:
             duration(row.save_ns) + mark,
             percent(row.save_ns, device.baseline_ns) + mark,
             duration(row.naive_save_ns),
-            code(row.name),
+            code(device.shown(row.name)),
         ]
         for row in device.kernels
     ]

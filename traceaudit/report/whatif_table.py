@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from traceaudit.report.format import percent, scale_for
 from traceaudit.report.registry import PLAIN_PAGE, Page
-from traceaudit.report.terminal.canvas import Canvas, Column
+from traceaudit.report.terminal.canvas import LEAST_NAME, Canvas, Column
 from traceaudit.report.terminal.verdict import add_title, add_verdict
 from traceaudit.report.whatif_words import headline, mark_of, remarks
 
@@ -39,7 +39,7 @@ def _device(canvas: Canvas, device: "DeviceWhatIf", mark: str) -> None:
         Column("save", right=True),
         Column("of step", right=True),
         Column("naive", right=True),
-        Column("name", flexible=True),
+        Column("name", flexible=True, least=LEAST_NAME),
     ]
     canvas.table(
         columns,
@@ -48,7 +48,7 @@ def _device(canvas: Canvas, device: "DeviceWhatIf", mark: str) -> None:
                 scale.text(row.save_ns) + mark,
                 percent(row.save_ns, device.baseline_ns) + mark,
                 scale.text(row.naive_save_ns),
-                row.name,
+                device.shown(row.name),
             ]
             for row in device.kernels
         ],

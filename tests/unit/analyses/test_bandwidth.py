@@ -19,6 +19,7 @@ from traceaudit.model.llm.families import architecture
 from traceaudit.model.llm.workload import Workload
 from traceaudit.model.results.kernels import Bound, LaunchUse, MemoryLevel
 from traceaudit.model.schema import HostCategory
+from traceaudit.report.kernel_words import like_text
 
 BF16 = "c10::BFloat16"
 MM = {"Input Dims": [[16, 2048], [2048, 3072]], "Input type": [BF16, BF16]}
@@ -319,6 +320,26 @@ def test_rows_by_shape_and_by_site():
     assert len(report(view)[0].kernels) == 1
 
 
+def test_rows_by_shape_say_what_tells_them_apart():
+    """Four products of one kernel: two alike but for a scalar, one with other strides, one with other sizes."""
+    made = TraceBuilder(device="NVIDIA H100 80GB HBM3")
+    like = {**MM, "Input Strides": [[2048, 1], [3072, 1]], "Concrete Inputs": ["", ""]}
+    other = {"Input Strides": [[2048, 1], [1, 2048]]}
+    small = {"Input Dims": [[8, 2048], [2048, 3072]]}
+    for number, details in enumerate(
+        (like, {**like, "Concrete Inputs": ["", "1"]}, {**like, **other}, {**like, **small})
+    ):
+        made.op("aten::mm", at=100 * number, dur=60, **details)
+        made.launch(at=100 * number + 5).kernel("gemm", at=100 * number + 20, dur=10 - number, grid=[132, 1, 1])
+    rows = report(view_of(made), group_by=GroupBy.SHAPE)[0].kernels
+    assert [(row.launches, like_text(row, "shape")) for row in rows] == [
+        (2, "aten::mm bf16[16,2048]:[2048,1] bf16[2048,3072]:[3072,1]"),
+        (1, "aten::mm bf16[16,2048]:[2048,1] bf16[2048,3072]:[1,2048]"),
+        (1, "aten::mm bf16[8,2048] bf16[2048,3072]"),
+    ]
+    assert [like_text(row, "name") for row in rows] == ["", "", ""]
+
+
 def test_without_a_known_device_rates_stay_and_shares_do_not():
     made = eager(("aten::mm", MM, [("gemm", 6)]))
     made.device_name = "Mystery 9000"
@@ -334,26 +355,95 @@ def test_without_a_known_device_rates_stay_and_shares_do_not():
 @pytest.mark.parametrize(
     ("facts", "bound"),
     [
-        (Facts(100_000, 0.5, 132, 132, 80_000, 1_000), Bound.MEMORY),
-        (Facts(100_000, 0.5, 132, 132, 20_000, 70_000), Bound.COMPUTE),
-        (Facts(100_000, 0.5, 132, 132, 20_000, 1_000), Bound.LATENCY),
-        (Facts(2_000, 0.5, 132, 132, 100, None), Bound.LAUNCH),
-        (Facts(2_000, 0.5, 132, 132, None, None), Bound.LAUNCH),
-        (Facts(100_000, 0.5, 132, 132, None, None), None),
-        (Facts(100_000, 0.5, 32, 132, None, None), Bound.LATENCY),
+        (Facts(100_000, 132, 132, 80_000, 1_000), Bound.MEMORY),
+        (Facts(100_000, 132, 132, 20_000, 70_000), Bound.COMPUTE),
+        (Facts(100_000, 132, 132, 20_000, 1_000), Bound.LATENCY),
+        (Facts(2_000, 132, 132, 100, None), Bound.LAUNCH),
+        (Facts(2_000, 132, 132, None, None), Bound.LAUNCH),
+        (Facts(100_000, 132, 132, None, None), None),
+        (Facts(100_000, 32, 132, None, None), Bound.LATENCY),
     ],
 )
 def test_what_limits_a_kernel(facts, bound):
     assert bound_of(facts)[0] is bound
 
 
-def test_a_full_or_a_fast_or_a_rare_kernel_is_not_starved():
-    assert underfilled(Facts(50_000, 0.3, 64, 132, 10_000, None))
-    assert not underfilled(Facts(50_000, 0.3, 132, 132, 10_000, None))
-    assert not underfilled(Facts(50_000, 0.3, 88, 132, 36_000, None))
-    assert not underfilled(Facts(50_000, 0.01, 64, 132, 10_000, None))
-    assert not underfilled(Facts(2_000, 0.3, 64, 132, 10, None))
-    assert not underfilled(Facts(50_000, 0.3, 100, 132, None, None))
+def test_a_full_or_a_fast_or_a_short_kernel_is_not_starved():
+    assert underfilled(Facts(50_000, 64, 132, 10_000, None))
+    assert underfilled(Facts(50_000, 98, 132, 10_000, None))
+    assert not underfilled(Facts(50_000, 99, 132, 10_000, None))
+    assert not underfilled(Facts(50_000, 128, 132, 10_000, None))
+    assert not underfilled(Facts(50_000, 88, 132, 36_000, None))
+    assert not underfilled(Facts(2_000, 64, 132, 10, None))
+    assert not underfilled(Facts(50_000, 100, 132, None, None))
+
+
+def test_filling_wins_the_empty_share_down_to_the_speed_of_light():
+    assert Facts(50_000, 33, 132, None, None).gain_frac == 0.75
+    assert Facts(50_000, 33, 132, 10_000, None).gain_frac == 0.75
+    assert Facts(50_000, 33, 132, 25_000, None).gain_frac == 0.5
+    assert Facts(50_000, 500, 132, 25_000, None).gain_frac == 0
+    assert Facts(50_000, None, 132, None, None).gain_frac == 0
+
+
+def mixed(*grids, name="gemm_kernel"):
+    """Launches of one kernel: (blocks, µs)."""
+    made = TraceBuilder(device="NVIDIA H100 80GB HBM3")
+    for number, (blocks, dur) in enumerate(grids):
+        at = 2000 * number
+        made.launch(at=at).kernel(name, at=at + 10, dur=dur, grid=[blocks, 1, 1], block=[128, 1, 1])
+    return view_of(made)
+
+
+def rated(view):
+    groups = kernel_groups(view, chosen_ops(view, None), GroupBy.NAME, *[enclosing_rows(view.trace, view.ops, 0)] * 2)
+    peaks, ceilings = peaks_of(view, PeakOptions())
+    work = sources_of(view, KernelOptions(), None).work
+    return rate_kernels(view, attribute(view, groups), groups, work, peaks, ceilings)
+
+
+def test_only_the_launches_that_are_underfilled_count():
+    """132 blocks for 30 µs, 33 for 20 µs: the former are shown, three quarters of the latter are at stake."""
+    device, (finding,) = rated(mixed((132, 10), (33, 20), (132, 10), (132, 10)))
+    (row,) = device.kernels
+    assert (row.grid, row.grids, row.flags) == ((132, 1, 1), 2, ("underfilled_grid",))
+    assert (finding.count, finding.impact_ns) == (1, 15_000)
+    assert finding.message == (
+        "gemm_kernel launches 33 blocks on 132 multiprocessors in 1 of 4 launches, with 40% of the op time"
+    )
+    assert finding.hint == (
+        "split-K or stream-K, or smaller tiles: 75% of the multiprocessors have nothing to do while it runs, and "
+        "filling them alone wins at most that share of its time"
+    )
+    assert row.bound is None
+
+
+def test_a_launch_that_fills_nearly_all_is_not_flagged_for_others():
+    device, findings = rated(mixed((128, 20), (256, 10)))
+    assert (device.kernels[0].grid, device.kernels[0].grids, findings) == ((128, 1, 1), 2, ())
+
+
+def test_underfilled_launches_with_hardly_any_time_are_not_flagged():
+    """1 % of the op time; 33 and 66 blocks together have 3 %, and are told together."""
+    assert rated(mixed((132, 990), (33, 10)))[1] == ()
+    (finding,) = rated(mixed((132, 970), (33, 15), (66, 15)))[1]
+    assert "launches 33 to 66 blocks on 132 multiprocessors in 2 of 3 launches" in finding.message
+    assert finding.impact_ns == 15_000 * 3 // 4 + 15_000 // 2
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("nvjet_sm90_tst_64x8_64x16_4x1_v_bz_TNT", "split-K or stream-K, or smaller tiles"),
+        ("nvjet_sm90_tst_64x8_64x16_4x1_v_bz_splitK_TNT", "more splits along K, or smaller tiles"),
+        ("decode_attention_kernel", "split the cache over more blocks (split-KV)"),
+        ("void flash_fwd_splitkv_kernel<int>(P)", "more splits of the cache, or smaller tiles"),
+        ("vectorized_layer_norm_kernel", "spread its work over more blocks"),
+    ],
+)
+def test_the_remedy_is_for_what_the_kernel_is(name, remedy):
+    (finding,) = rated(mixed((33, 20), name=name))[1]
+    assert finding.hint.startswith(f"{remedy}: 75% of")
 
 
 def test_facts_are_left_as_they_are():

@@ -13,11 +13,12 @@ Device-bound, three steps launched ahead; windows [0, 65), [65, 125), [125, 185)
 
 import re
 
+import numpy as np
 import pytest
 from builders import TraceBuilder
 from views import audit_of, view_of
 
-from traceaudit.analyses.whatif import GRAPH_LAUNCH_NS, predict
+from traceaudit.analyses.whatif import GRAPH_LAUNCH_NS, gains_of, predict
 from traceaudit.errors import MissingDataError, UsageError
 from traceaudit.model.options import Speedup, WhatIfOptions
 
@@ -166,6 +167,13 @@ class TestDeviceBound:
         gains = {gain.name: gain.save_ns for gain in whatif(device_bound()).kernels}
         assert gains == pytest.approx({"a": 50_000 / 3, "b": 20_000, "c": 20_000})
         assert [gain.name for gain in whatif(device_bound()).kernels][-1] == "a"
+
+    def test_groups_of_ops_have_gains_too(self):
+        """Without a and b, c begins at 25, behind its launch, and ends at 85: 100 of the 185 are gone."""
+        trace = view_of(device_bound())
+        rows = [np.array([0, 1]), np.array([2])]
+        assert gains_of(trace, audit_of(device_bound()), rows) == pytest.approx([100_000 / 3, 20_000])
+        assert gains_of(trace, audit_of(device_bound()), rows, ranked=1) == [pytest.approx(100_000 / 3), None]
 
     def test_as_many_gains_as_asked_for(self):
         assert len(whatif(device_bound(), ranked=1).kernels) == 1

@@ -160,7 +160,16 @@ def test_every_name_rule_is_reached_by_some_name() -> None:
     [
         ("void a::b<c<d>, (e)1>(f<g>)", "a::b"),
         ("a::(anonymous namespace)::b(int)", "a::anonymous::b"),
-        ("std::enable_if<!(x), void>::type a::b<int>(int)", "std::enable_if::type a::b"),
+        ("std::enable_if<!(x), void>::type a::b<int>(int)", "a::b"),
+        (
+            "std::enable_if<(((8)>(0)))&&v::_c<c10::BFloat16>::exists, void>::type v::norm<c10::BFloat16, 8>(int)",
+            "v::norm",
+        ),
+        ("decltype(nullptr) a::b<(c->d), 1>(int)", "a::b"),
+        ("unsigned int a::b(int)", "a::b"),
+        ("void a::b<(c)>(2)", "a::b"),
+        ("void a::b<c::{lambda(int)#1}, d>(e)", "a::b"),
+        ("plain with blanks", "plain with blanks"),
         ("void a::b<c<d, e(f)", "a::b"),
         ("plain", "plain"),
         ("", ""),

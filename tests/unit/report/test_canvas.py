@@ -50,6 +50,46 @@ def test_tables_give_way_in_flexible_columns():
     assert canvas.text() == "   n  name\n   1  void gemm<b…arams)\n  22  b\n"
 
 
+def test_columns_are_left_out_before_a_name_gets_less_than_its_least_width():
+    columns = [
+        Column("a", drop=2),
+        Column("b", right=True),
+        Column("c", drop=1),
+        Column("name", flexible=True, least=8),
+    ]
+    row = [["111", "222", "333", "a_long_name_of_a_kernel"]]
+    shown = {}
+    for width in (60, 25, 24, 20, 19):
+        canvas = Canvas(Page(width=width))
+        canvas.table(columns, row)
+        shown[width] = canvas.text().splitlines()[1:]
+    assert shown[60] == ["  111  222  333  a_long_name_of_a_kernel"]
+    assert shown[25] == ["  111  222  333  a_lon…el"]  # 2 + 3 * (3 + 2) + 8
+    assert shown[24][0] == "  111  222  a_long_…rnel"
+    assert shown[24][1:] == ["  no room for c; COLUMNS", "  sets the width"]
+    assert shown[20][0] == "  111  222  a_lon…el"
+    assert shown[19][0] == "  222  a_long_…rnel"
+
+
+def test_numbers_are_never_cut_for_a_name():
+    canvas = Canvas(Page(width=12))
+    canvas.table([Column("n", right=True), Column("name", flexible=True, least=8)], [["123", "abcdefgh"]])
+    assert canvas.text().splitlines()[1] == "  123  abc…h"
+
+
+def test_names_that_would_be_cut_alike_are_cut_elsewhere():
+    canvas = Canvas(Page(width=14))
+    canvas.table([Column("name", flexible=True)], [["aaaa_64x16_2_kernel"], ["aaaa_64x16_4_kernel"], ["other"]])
+    rows = canvas.text().splitlines()[1:]
+    assert rows == ["  aaaa…_2_ker…", "  aaaa…_4_ker…", "  other"]
+
+
+def test_lines_below_a_row_wrap():
+    canvas = Canvas(Page(width=16))
+    canvas.table([Column("n"), Column("name", flexible=True)], [["1", "a"], ["2", "b"]], below=["one two three", ""])
+    assert canvas.text() == "  n  name\n  1  a\n      one two\n        three\n  2  b\n"
+
+
 def test_blank_lines_never_double():
     canvas = Canvas(Page())
     canvas.blank()

@@ -27,6 +27,11 @@ class Context:
     steps: int
     resolution_ns: int
 
+    @property
+    def sms(self) -> int | None:
+        """Multiprocessors of the device."""
+        return self.view.info.sms if self.view.info else None
+
     def tflops(self, work: Work) -> float | None:
         """Return the compute peak for a piece of work."""
         if self.peaks is None or work.dtype is None:

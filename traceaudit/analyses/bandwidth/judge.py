@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from traceaudit.model.bytes.work import Family, Source, Work
 from traceaudit.model.results.kernels import Bound, MemoryLevel
 
-__all__ = ["Facts", "bound_of", "doubt_of", "fits_in_cache", "level_of", "underfilled"]
+__all__ = ["MATTERS_FRAC", "Facts", "bound_of", "doubt_of", "fits_in_cache", "level_of", "underfilled"]
 
 NEAR = 0.25
 """Share of the time that the speed of light must explain for bandwidth or FLOP to count as the limit."""
@@ -17,21 +17,43 @@ TINY_NS = 3_000
 GOOD = 0.6
 """A kernel that reaches this share of its speed of light is not starved, however small its grid."""
 
+FILLED = 0.75
+"""Share of multiprocessors with a block from which on filling the others wins little."""
+
 MATTERS_FRAC = 0.02
+"""Share of the op time from which on underfilled launches are worth a finding."""
+
 L2_SHARE = 4
 """Data of a quarter of the cache outlives the next few kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the rules look at; times are means of a launch in ns, None where not known."""
+    """What the rules look at; times are means of a launch in ns, None where not known.
+
+    Attributes
+    ----------
+    blocks
+        Of the largest grid, where launches of several are judged together (`mixed`).
+    """
 
     mean_ns: float
-    share: float
     blocks: int | None
     sms: int | None
     memory_ns: float | None
     compute_ns: float | None
+    mixed: bool = False
+
+    @property
+    def filled_frac(self) -> float | None:
+        """Multiprocessors with a block as a share of all; 1 where there is a block for each."""
+        return None if self.blocks is None or not self.sms else min(self.blocks / self.sms, 1.0)
+
+    @property
+    def gain_frac(self) -> float:
+        """The most of the time that filling all multiprocessors could win, down to the speed of light."""
+        filled = 1.0 if self.filled_frac is None else self.filled_frac
+        return max(1.0 - max(filled, self.sol_frac or 0.0), 0.0)
 
     @property
     def sol_frac(self) -> float | None:
@@ -69,20 +91,18 @@ def _unknown(facts: Facts) -> tuple[Bound | None, str]:
 def _few_blocks(facts: Facts) -> str:
     if facts.blocks is None or facts.sms is None or facts.blocks >= facts.sms:
         return ""
-    return f"; {facts.blocks} blocks on {facts.sms} multiprocessors"
+    return f"; {'at most ' if facts.mixed else ''}{facts.blocks} blocks on {facts.sms} multiprocessors"
 
 
 def underfilled(facts: Facts) -> bool:
-    """Return whether a kernel that matters leaves multiprocessors without a block, and is slow for it.
+    """Return whether launches leave so many multiprocessors without a block that it matters, and are slow for it.
 
-    Where nothing tells how fast it could be, half of them must be empty.
+    Where nothing tells how fast they could be, half of them must be empty.
     """
-    if facts.blocks is None or facts.sms is None or facts.blocks >= facts.sms:
+    filled, sol = facts.filled_frac, facts.sol_frac
+    if filled is None or filled >= FILLED or facts.mean_ns < SHORT_NS:
         return False
-    if facts.share < MATTERS_FRAC or facts.mean_ns < SHORT_NS:
-        return False
-    sol = facts.sol_frac
-    return 2 * facts.blocks <= facts.sms if sol is None else sol < GOOD
+    return filled <= 1 / 2 if sol is None else sol < GOOD
 
 
 def level_of(work: Work, read: int, moved: int, l2_bytes: int | None) -> MemoryLevel | None:

@@ -1,18 +1,22 @@
 """Rates that cannot be true, rates that a cache explains, and kernels that leave the device unfilled."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from traceaudit.analyses.bandwidth.context import Context, indices
-from traceaudit.analyses.bandwidth.judge import NEAR, Facts, doubt_of, fits_in_cache
+from traceaudit.analyses.bandwidth.judge import NEAR, doubt_of, fits_in_cache
+from traceaudit.model.bytes.kernelclass import KernelClass, kernel_class
 from traceaudit.model.bytes.work import Work
 from traceaudit.model.findings import Finding, Severity
 from traceaudit.model.results.kernels import KernelRates, KernelRow
 from traceaudit.model.schema import I64
 
-__all__ = ["impossible", "starved"]
+__all__ = ["Underfilled", "impossible", "starved"]
 
+_SPLIT = re.compile(r"(?i)split_?kv?|stream_?k")
 COMPUTE_SLACK = 1.10
 """Matrix peaks are stated at a clock that short kernels can exceed."""
 
@@ -80,19 +84,61 @@ def _over(row: KernelRow, work: Work, share: float, compute: float, device: Cont
     )
 
 
-def starved(row: KernelRow, facts: Facts, rates: KernelRates, device: Context) -> Finding:
-    """Return the finding on a kernel with fewer blocks than multiprocessors."""
-    half = 2 * (facts.blocks or 0) <= (facts.sms or 0)
-    slow = rates.sol_frac is None or rates.sol_frac < NEAR
-    rate = "" if rates.achieved_gbps is None else f", {rates.achieved_gbps:,.1f} GB/s"
+@dataclass(frozen=True, slots=True)
+class Underfilled:
+    """Launches of a row with fewer blocks than multiprocessors.
+
+    Attributes
+    ----------
+    blocks
+        Blocks of each of their grids, most op time first.
+    launches
+        How many they are.
+    share
+        Their share of the device's op time.
+    gain_ns
+        The most that filling the device could win.
+    rates
+        How fast they are.
+    """
+
+    blocks: tuple[int, ...]
+    launches: int
+    share: float
+    gain_ns: int
+    rates: KernelRates
+
+
+def starved(row: KernelRow, few: Underfilled, device: Context) -> Finding:
+    """Return the finding on launches with fewer blocks than multiprocessors."""
+    sms = device.sms or 0
+    half = 2 * few.blocks[0] <= sms
+    slow = few.rates.sol_frac is None or few.rates.sol_frac < NEAR
+    rate = "" if few.rates.achieved_gbps is None else f", {few.rates.achieved_gbps:,.1f} GB/s"
+    least, most = min(few.blocks), max(few.blocks)
+    blocks = f"{least}" if least == most else f"{least} to {most}"
+    part = "" if few.launches == row.launches else f" in {few.launches:,} of {row.launches:,} launches"
+    empty = 1 - few.blocks[0] / sms if sms else 0.0
     return Finding(
         "underfilled_grid",
         Severity.WARNING if half and slow else Severity.INFO,
-        f"{row.shown_name} launches {facts.blocks} blocks on {facts.sms} multiprocessors{rate}, with "
-        f"{row.share_of_op_time_frac:.0%} of the op time",
-        "split its work over more blocks (split-K, split-KV): the others have nothing to do for the whole kernel",
-        count=row.launches,
-        impact_ns=row.op_time_ns,
+        f"{row.shown_name} launches {blocks} blocks on {sms} multiprocessors{part}{rate}, with "
+        f"{few.share:.0%} of the op time",
+        f"{_remedy(row.name)}: {empty:.0%} of the multiprocessors have nothing to do while it runs, and filling them "
+        "alone wins at most that share of its time",
+        count=few.launches,
+        impact_ns=few.gain_ns,
         rank=device.view.rank,
         device=device.view.device,
     )
+
+
+def _remedy(name: str) -> str:
+    """Say how a kernel of this kind gets more blocks."""
+    split = _SPLIT.search(name) is not None
+    kind = kernel_class(name)
+    if kind is KernelClass.ATTENTION:
+        return "more splits of the cache, or smaller tiles" if split else "split the cache over more blocks (split-KV)"
+    if kind in {KernelClass.GEMM, KernelClass.EXPERTS}:
+        return "more splits along K, or smaller tiles" if split else "split-K or stream-K, or smaller tiles"
+    return "spread its work over more blocks"

@@ -1,19 +1,21 @@
 """Rates of each row of a kernel report, and the findings that they lead to."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from traceaudit.analyses.bandwidth.context import Context, indices
-from traceaudit.analyses.bandwidth.judge import Facts, bound_of, level_of, underfilled
-from traceaudit.analyses.bandwidth.plausible import impossible, starved
+from traceaudit.analyses.bandwidth.judge import MATTERS_FRAC, Facts, bound_of, level_of, underfilled
+from traceaudit.analyses.bandwidth.plausible import Underfilled, impossible, starved
 from traceaudit.analyses.bandwidth.rereads import re_reads
 from traceaudit.model import intervals
 from traceaudit.model.bytes.shares import UNKNOWN, OpWork
 from traceaudit.model.bytes.work import Work
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.findings import Finding
+from traceaudit.model.grids import ByGrid
 from traceaudit.model.hardware import Peaks
 from traceaudit.model.kernelgroups import KernelGroup
 from traceaudit.model.results.kernels import Ceilings, DeviceKernels, KernelRates, KernelRow, MemoryLevel
@@ -69,25 +71,48 @@ def rate_kernels(
 def _rated(row: KernelRow, ops: I64, device: Context) -> tuple[KernelRow, list[Finding]]:
     duration = device.view.ops.end_ns[ops] - device.view.ops.start_ns[ops]
     rates, memory_ns, compute_ns = rates_of(ops, duration, device)
-    sms = device.view.info.sms if device.view.info else None
-    blocks = None if row.grid is None else row.grid[0] * row.grid[1] * row.grid[2]
-    facts = Facts(row.mean_ns, row.share_of_op_time_frac, blocks, sms, memory_ns, compute_ns)
+    grids = ByGrid.of(device.view.ops, ops)
+    blocks = max((math.prod(grid) for grid in grids.grid if grid is not None), default=None)
+    facts = Facts(row.mean_ns, blocks, device.sms, memory_ns, compute_ns, mixed=len(grids.grid) > 1)
     if row.kind == Kind.COMPUTE.name.lower():
         bound, rule = bound_of(facts)
     else:
         bound, rule = None, "" if not rates.assumption else rates.assumption
     findings = [*impossible(row, ops, duration, device)]
     flags = [*row.flags, *dict.fromkeys(finding.code for finding in findings)]
-    if row.kind == Kind.COMPUTE.name.lower() and underfilled(facts):
+    few = _underfilled(row, ops, duration, grids, device) if row.kind == Kind.COMPUTE.name.lower() else None
+    if few is not None:
         flags.append("underfilled_grid")
-        findings.append(starved(row, facts, rates, device))
-    again = re_reads(row, ops, rates, device)
+        findings.append(starved(row, few, device))
+    again = re_reads(row, ops, rates, grids, device)
     if again is not None:
         flags.append(again.code)
         findings.append(again)
     role = _role(ops, device)
     rated = replace(row, rates=rates, bound=bound, bound_rule=rule, flags=tuple(flags), role=role)
     return rated, findings
+
+
+def _underfilled(row: KernelRow, ops: I64, duration: I64, grids: ByGrid, device: Context) -> Underfilled | None:
+    """Return the launches of a row that leave multiprocessors empty, judged grid by grid, if they matter together."""
+    chosen = np.zeros(len(ops), np.bool_)
+    blocks: list[int] = []
+    gain_ns = 0.0
+    for number, grid in enumerate(grids.grid):
+        if grid is None:
+            continue
+        own = grids.members(number)
+        _, memory_ns, compute_ns = rates_of(ops[own], duration[own], device)
+        facts = Facts(float(duration[own].mean()), math.prod(grid), device.sms, memory_ns, compute_ns)
+        if underfilled(facts):
+            chosen |= own
+            blocks.append(math.prod(grid))
+            gain_ns += facts.gain_frac * float(duration[own].sum())
+    share = row.share_of_op_time_frac * float(duration[chosen].sum() / max(duration.sum(), 1))
+    if not blocks or share < MATTERS_FRAC:
+        return None
+    rates, _, _ = rates_of(ops[chosen], duration[chosen], device)
+    return Underfilled(tuple(blocks), int(chosen.sum()), share, round(gain_ns), rates)
 
 
 def rates_of(ops: I64, duration: I64, device: Context) -> tuple[KernelRates, float | None, float | None]:

@@ -2,6 +2,7 @@
 
 from traceaudit.analyses.bandwidth.context import Context, indices
 from traceaudit.model.findings import Finding, Severity
+from traceaudit.model.grids import ByGrid
 from traceaudit.model.results.kernels import KernelRates, KernelRow
 from traceaudit.model.schema import I64
 
@@ -13,19 +14,20 @@ GOOD = 0.6
 """A kernel that reaches this share of its speed of light loses little by reading twice."""
 
 
-def re_reads(row: KernelRow, ops: I64, rates: KernelRates, device: Context) -> Finding | None:
+def re_reads(row: KernelRow, ops: I64, rates: KernelRates, grids: ByGrid, device: Context) -> Finding | None:
     """Return the finding on an attention kernel whose grid has blocks for query heads that share keys and values.
 
     A side of the grid counts query heads, alone or of all requests, and none counts the heads of keys and values: so
     blocks of different query heads read the same bytes, which are counted once.
     """
-    if row.grid is None or row.share_of_op_time_frac < MATTERS_FRAC or (rates.sol_frac or 0.0) >= GOOD:
+    if row.share_of_op_time_frac < MATTERS_FRAC or (rates.sol_frac or 0.0) >= GOOD:
         return None
-    reading = ops[device.work.read_bytes[ops] > 0]
-    for index in indices(reading, device):
-        heads = device.work.works[index].heads
-        if heads is not None and _apart(row.grid, *heads):
-            return _finding(row, heads[0], heads[1], device)
+    reading = device.work.read_bytes[ops] > 0
+    for number, grid in enumerate(grids.grid):
+        for index in indices(ops[grids.members(number) & reading], device):
+            heads = device.work.works[index].heads
+            if grid is not None and heads is not None and _apart(grid, *heads):
+                return _finding(row, heads[0], heads[1], device)
     return None
 
 

@@ -251,7 +251,8 @@ def kernel_evidence(line: KernelLine, part: KernelPart) -> str:
     whole = len(row.parts) == 1
     if whole and row.grid is not None and row.blocks_per_sm is not None and row.blocks_per_sm < 1:
         blocks = math.prod(row.grid)
-        parts.append(f"{blocks} blocks on {blocks / row.blocks_per_sm:.0f} multiprocessors")
+        where = " in the launches that take most of it" if row.grids is not None and row.grids > 1 else ""
+        parts.append(f"{blocks} blocks on {blocks / row.blocks_per_sm:.0f} multiprocessors{where}")
     if rates.achieved_gbps is not None and rates.peak_frac is not None:
         rate = f"{rates.achieved_gbps:,.4g} GB/s, {100 * rates.peak_frac:.2g} % of the peak"
         parts.append(f"{rate} (bytes by {rates.bytes_source})")

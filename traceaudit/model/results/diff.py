@@ -3,6 +3,7 @@
 All times are ns per step, as floats, since they are medians; see `traceaudit.model.noise` for values and noise.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -199,6 +200,8 @@ class DiffResult:
         Differences looked at together, which widens the band of each.
     same_recordings
         Both sides are the very same recordings.
+    short_names
+        A short form of each kernel's name, different for different names.
     """
 
     base: SideSummary
@@ -215,6 +218,19 @@ class DiffResult:
     confidence: float
     tests: int
     same_recordings: bool = False
+    short_names: Mapping[str, str] = field(default_factory=dict)
+
+    def shown(self, name: str) -> str:
+        """Return the short form of a kernel's name, or the name where there is none."""
+        return self.short_names.get(name, name)
+
+    def exchange(self, group: GroupDiff, *, most: int = 1) -> str:
+        """Say which kernels took the place of which by their short names, at most `most` of a side."""
+        return " -> ".join(self._listed(names, most) for names in (group.base, group.head))
+
+    def _listed(self, names: tuple[str, ...], most: int) -> str:
+        more = len(names) - most
+        return " + ".join([*map(self.shown, names[:most]), *([f"{more} more"] if more > 0 else [])])
 
     def measure(self, name: str) -> Measure | None:
         """Return a measure by its name."""

@@ -1,7 +1,7 @@
 """What `gaps` answers: why the device waited, gap by gap, and whether host or device leads."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from traceaudit.model.results.completeness import Completeness
@@ -180,6 +180,8 @@ class DeviceGaps:
         Idle time of the used windows; the rows sum to it.
     path
         The critical path of a typical step.
+    short_names
+        A short form of the name of each op, different for different names.
     queue_depth
         Launches whose first op has not started, time-weighted mean; below 1 the host chases the device.
     """
@@ -197,10 +199,15 @@ class DeviceGaps:
     short: ShortGaps
     queue_depth: float
     path: CriticalPath
+    short_names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check that the gaps sum to the idle time."""
         conserve("gaps", sum(row.total_ns for row in self.gaps), self.idle_ns)
+
+    def shown(self, name: str) -> str:
+        """Return the short form of an op's name, or the name where there is none."""
+        return self.short_names.get(name, name)
 
 
 @dataclass(frozen=True, slots=True)

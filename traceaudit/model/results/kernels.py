@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from traceaudit.model.bytes.operands import Operand
 from traceaudit.model.results.completeness import Completeness
 from traceaudit.model.results.conservation import conserve
 from traceaudit.model.trace import TraceSource
@@ -159,8 +160,20 @@ class KernelRow:
         Op time over busy time, both of the whole trace.
     share_of_wall_frac
         `per_step_ns` over the wall of a step; None without a wall.
+    grid, block
+        Those with most op time.
+    grids
+        Different grids of the launches; None where none is recorded.
+    blocks_per_sm
+        Of `grid`.
     op, site
         Framework op around most launches, and the line of Python, where recorded.
+    operands
+        What that op works on, in rows of one shape where recorded.
+    strides_tell
+        Whether the operands' strides alone tell the row from another.
+    copied_bytes
+        Size of each copy, in rows of one shape.
     role
         Part of the model, where a configuration was given.
     bound, bound_rule
@@ -193,8 +206,12 @@ class KernelRow:
     launches_per_step: float | None = None
     share_of_busy_frac: float | None = None
     share_of_wall_frac: float | None = None
+    grids: int | None = None
     op: str | None = None
     site: str | None = None
+    operands: tuple[Operand, ...] | None = None
+    strides_tell: bool = False
+    copied_bytes: int | None = None
     role: str | None = None
     fill: KernelFill = field(default_factory=KernelFill)
     rates: KernelRates = field(default_factory=KernelRates)
@@ -249,6 +266,8 @@ class DeviceKernels:
         Share of busy time in which an op with known bytes runs.
     sources
         Op time by source of bytes.
+    grouped_by
+        What the launches of a row have in common: ``name``, ``shape`` or ``site``.
     notes
         How much of the kernel sequence another trace or the model explained, and the like.
     """
@@ -264,6 +283,7 @@ class DeviceKernels:
     covered_busy_frac: float | None = None
     sources: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
+    grouped_by: str = "name"
 
     def __post_init__(self) -> None:
         """Check that the rows sum to the device's op time."""

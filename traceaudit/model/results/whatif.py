@@ -1,7 +1,7 @@
 """What `whatif` answers: the step after a change, with its range and the naive bound beside it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from traceaudit.model.results.completeness import Completeness
 from traceaudit.model.trace import TraceSource
@@ -45,6 +45,8 @@ class DeviceWhatIf:
         What removing each kernel would save, most first.
     steps
         Steps that were re-timed.
+    short_names
+        A short form of the name of each op, different for different names.
     """
 
     rank: int
@@ -62,6 +64,11 @@ class DeviceWhatIf:
     reasons: tuple[str, ...]
     kernels: tuple[KernelGain, ...]
     steps: int
+    short_names: Mapping[str, str] = field(default_factory=dict)
+
+    def shown(self, name: str) -> str:
+        """Return the short form of an op's name, or the name where there is none."""
+        return self.short_names.get(name, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,27 +6,43 @@ Of `rich` it takes cell widths and styles alone: its console takes longer to imp
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, zip_longest
 
 from rich.cells import cell_len, set_cell_size
 
 from traceaudit.report.format import plain, shorten
 from traceaudit.report.registry import Page
 
-__all__ = ["Canvas", "Column", "Span", "fit"]
+__all__ = ["LEAST_NAME", "Canvas", "Column", "Span", "fit"]
 
 GAP = 2
+LEAST_NAME = 20
+"""Columns of the page that a name of a kernel gets at least."""
+MOST_CUTS = 4
+"""Times that names are cut anew because different ones read the same."""
 Span = tuple[str, str]
 """Text and the style it is written in, such as ``("window", "bold")``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: heading, side, and whether it gives way when the page is narrow."""
+    """A column of a table.
+
+    Attributes
+    ----------
+    right
+        Whether its cells stand at its right side.
+    flexible
+        Whether its cells are cut when the page is narrow, down to `least` columns of the page.
+    drop
+        Place in the order in which columns are left out when the page is narrow, 1 first; 0 is never left out.
+    """
 
     heading: str
     right: bool = False
     flexible: bool = False
+    least: int = 0
+    drop: int = 0
 
 
 @dataclass(slots=True)
@@ -64,24 +80,48 @@ class Canvas:
             used += cell_len(text)
         self.line((" " * margin, ""), *row)
 
-    def table(self, columns: Sequence[Column], rows: Iterable[Sequence[str]], indent: int = 2) -> None:
-        """Add a table; flexible columns share what the others leave, and names are cut in the middle."""
+    def table(
+        self, columns: Sequence[Column], rows: Iterable[Sequence[str]], indent: int = 2, below: Sequence[str] = ()
+    ) -> None:
+        """Add a table; flexible columns share what the others leave, and names are cut in the middle.
+
+        Where that leaves them too little, columns are left out, and a line below the table names them. `below` has for
+        each row what stands on lines of its own below it.
+        """
         cells = [[plain(cell) for cell in row] for row in rows]
-        widths = self._widths(columns, cells, indent)
-        self._row(columns, [column.heading for column in columns], widths, indent, "dim")
-        for row in cells:
-            self._row(columns, row, widths, indent, "")
+        shown = self._shown(columns, cells, indent)
+        kept = [columns[number] for number in shown]
+        cells = [[row[number] for number in shown] for row in cells]
+        widths = self._widths(kept, cells, indent)
+        self._row(kept, [column.heading for column in kept], widths, indent, "dim")
+        fitted = [_fit_apart([row[number] for row in cells], width) for number, width in enumerate(widths)]
+        for row, more in zip_longest(zip(*fitted, strict=True), below):
+            self._row(kept, row, widths, indent, "")
+            if more:
+                self.paragraph((more, "dim"), indent=indent + 2 * GAP, hang=GAP)
+        if missing := [column.heading for column in columns if column not in kept]:
+            self.paragraph((f"no room for {', '.join(missing)}; COLUMNS sets the width", "dim"), indent=indent)
 
     def text(self) -> str:
         """Write the page, every line without blanks at its end."""
         paint = _painter() if self.page.color else lambda text, _: text
         return "".join("".join(paint(text, style) for text, style in _joined(line)) + "\n" for line in self.lines)
 
-    def _widths(self, columns: Sequence[Column], cells: list[list[str]], indent: int) -> list[int]:
-        widths = [
-            max([cell_len(column.heading), *(cell_len(row[number]) for row in cells)])
-            for number, column in enumerate(columns)
+    def _shown(self, columns: Sequence[Column], cells: list[list[str]], indent: int) -> list[int]:
+        """Return the columns that stay, so many that flexible ones get their least width."""
+        least = [
+            min(width, max(column.least, cell_len(column.heading))) if column.flexible else width
+            for column, width in zip(columns, _natural(columns, cells), strict=True)
         ]
+        shown = list(range(len(columns)))
+        for number in sorted((n for n in shown if columns[n].drop), key=lambda n: columns[n].drop):
+            if indent + sum(least[n] for n in shown) + GAP * (len(shown) - 1) <= self.page.width:
+                break
+            shown.remove(number)
+        return shown
+
+    def _widths(self, columns: Sequence[Column], cells: list[list[str]], indent: int) -> list[int]:
+        widths = _natural(columns, cells)
         excess = indent + sum(widths) + GAP * (len(columns) - 1) - self.page.width
         flexible = [number for number, column in enumerate(columns) if column.flexible]
         while excess > 0 and flexible:
@@ -101,6 +141,14 @@ class Canvas:
             pad = " " * (width - cell_len(text))
             parts.append(pad + text if column.right else text + pad)
         self.line(((" " * GAP).join(parts), style), indent=indent)
+
+
+def _natural(columns: Sequence[Column], cells: list[list[str]]) -> list[int]:
+    """Return the width that each column would take."""
+    return [
+        max([cell_len(column.heading), *(cell_len(row[number]) for row in cells)])
+        for number, column in enumerate(columns)
+    ]
 
 
 def _cut(spans: Sequence[Span], width: int) -> list[Span]:
@@ -154,6 +202,32 @@ def _painter() -> Callable[[str, str], str]:
     from rich.style import Style
 
     return lambda text, style: Style.parse(style).render(text, color_system=ColorSystem.STANDARD) if style else text
+
+
+def _fit_apart(texts: Sequence[str], width: int) -> list[str]:
+    """Cut texts; where different ones would read the same, show what follows behind that in which they are alike."""
+    cut = {text: fit(text, width) for text in texts}
+    for _ in range(MOST_CUTS):
+        alike: dict[str, list[str]] = {}
+        for text, short in cut.items():
+            alike.setdefault(short, []).append(text)
+        for group in alike.values():
+            if len(group) > 1:
+                cut |= {text: _from(text, max(_alike(group) - 1, 0), width) for text in group}
+    return [cut[text] for text in texts]
+
+
+def _alike(texts: Sequence[str]) -> int:
+    """Return how many characters texts have in common at their beginning."""
+    shortest = min(map(len, texts))
+    return next((at for at in range(shortest) if len({text[at] for text in texts}) > 1), shortest)
+
+
+def _from(text: str, at: int, width: int) -> str:
+    """Cut text to its head and what stands from a place on."""
+    head = min(width // 3, at)
+    shown = f"{text[:head]}…{text[at:]}" if at > head else text
+    return shown if cell_len(shown) <= width else set_cell_size(shown, max(width - 1, 0)) + "…"
 
 
 def fit(text: str, width: int) -> str:

@@ -10,6 +10,7 @@ from traceaudit.report.kernel_words import (
     ceiling_text,
     coverage_text,
     grid_text,
+    like_text,
     marks_text,
     name_text,
     notes_of,
@@ -18,25 +19,26 @@ from traceaudit.report.kernel_words import (
     scope_text,
 )
 from traceaudit.report.registry import PLAIN_PAGE, Page
-from traceaudit.report.terminal.canvas import Canvas, Column
+from traceaudit.report.terminal.canvas import LEAST_NAME, Canvas, Column
 from traceaudit.report.terminal.verdict import add_title, add_verdict
 
 if TYPE_CHECKING:
-    from traceaudit.model.results import DeviceKernels, KernelReport, KernelRow
+    from traceaudit.model.results import DeviceKernels, KernelReport
 
 __all__ = ["kernels"]
 
 MOST_ROWS = 25
 COLUMNS = (
     Column("share", right=True),
-    Column("launches", right=True),
+    Column("launches", right=True, drop=3),
     Column("a step", right=True),
-    Column("mean", right=True),
-    Column("GB/s", right=True),
+    Column("mean", right=True, drop=4),
+    Column("GB/s", right=True, drop=2),
     Column("peak", right=True),
-    Column("bound"),
-    Column("grid", right=True),
+    Column("bound", drop=6),
+    Column("grid", right=True, drop=5),
 )
+"""On a narrow page goes first what the columns that stay still tell: the share, the time of a step, the peak."""
 
 
 def kernels(result: "KernelReport", page: Page = PLAIN_PAGE) -> str:
@@ -63,7 +65,7 @@ def _device(canvas: Canvas, device: "DeviceKernels", page: Page, mark: str) -> N
     for text in (scope_text(device), coverage_text(device), ceiling_text(device), *notes_of(device)):
         canvas.paragraph((text, ""), indent=2, hang=2)
     shown, rest = device.kernels[:MOST_ROWS], device.kernels[MOST_ROWS:]
-    _table(canvas, shown, page, mark)
+    _table(canvas, device, page, mark)
     if rest:
         time = duration(sum(row.op_time_ns for row in rest))
         text = f"{count_text(len(rest), 'more kernel')} with {time} of op time; --format csv lists them"
@@ -74,8 +76,9 @@ def _device(canvas: Canvas, device: "DeviceKernels", page: Page, mark: str) -> N
             canvas.paragraph((f"{number:>3}  {row.name}", ""), indent=2, hang=5)
 
 
-def _table(canvas: Canvas, shown: "tuple[KernelRow, ...]", page: Page, mark: str) -> None:
+def _table(canvas: Canvas, device: "DeviceKernels", page: Page, mark: str) -> None:
     """Write the rows; gains take the place of the whole trace's op time, which share and heading still tell."""
+    shown = device.kernels[:MOST_ROWS]
     total, each = scale_for(max(row.op_time_ns for row in shown)), scale_for(max(row.mean_ns for row in shown))
     step = scale_for(max(row.per_step_ns or 0.0 for row in shown))
     units = {"a step": f"{step.unit}/step", "mean": f"mean {each.unit}"}
@@ -83,10 +86,10 @@ def _table(canvas: Canvas, shown: "tuple[KernelRow, ...]", page: Page, mark: str
     gains = any(row.save_ns is not None for row in shown)
     columns = [
         *([Column("#", right=True)] if page.full_names else []),
-        *([] if gains else [Column(f"{total.unit}", right=True)]),
+        *([] if gains else [Column(f"{total.unit}", right=True, drop=1)]),
         *(replace(column, heading=units.get(column.heading, column.heading)) for column in COLUMNS),
         *([Column(f"saves {saved.unit}", right=True)] if gains else []),
-        Column("name", flexible=True),
+        Column("name", flexible=True, least=LEAST_NAME),
     ]
     rows = [
         [
@@ -105,7 +108,7 @@ def _table(canvas: Canvas, shown: "tuple[KernelRow, ...]", page: Page, mark: str
         ]
         for number, row in enumerate(shown, 1)
     ]
-    canvas.table(columns, rows)
+    canvas.table(columns, rows, below=[like_text(row, device.grouped_by) for row in shown])
     marks = marks_text(shown)
     if marks:
         canvas.paragraph((marks, "dim"), indent=2, hang=2)
