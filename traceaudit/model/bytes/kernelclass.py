@@ -27,12 +27,13 @@ class KernelClass(StrEnum):
     OTHER = "other"
 
 
+_GROUPED = "GroupProblemShape"
+"""CUTLASS names so what one launch multiplies by several weights."""
+
 _RULES: tuple[tuple[KernelClass, re.Pattern[str]], ...] = (
     (
         KernelClass.EXPERTS,
-        re.compile(
-            r"(?i)fused_moe|matmul_ogs|^bmm_\w*E2m1|moe_.*gemm|group(?:ed)?_?gemm|moe.*(?:gemv|mm)\b|GroupProblemShape"
-        ),
+        re.compile(r"(?i)fused_moe|matmul_ogs|^bmm_\w*E2m1|moe_.*gemm|group(?:ed)?_?gemm|moe.*(?:gemv|mm)\b"),
     ),
     (
         KernelClass.CACHE_WRITE,
@@ -72,6 +73,8 @@ def kernel_class(name: str) -> KernelClass:
     'gemm'
     >>> kernel_class("void cudnn::fusion::lean_reduction_kernel<false>(void*)").value
     'helper'
+    >>> kernel_class("void cutlass::device_kernel<GemmUniversal<cutlass::gemm::GroupProblemShape<int> > >(P)").value
+    'experts'
     >>> kernel_class("void flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128, 64>>(Params)").value
     'attention'
     """
@@ -80,6 +83,8 @@ def kernel_class(name: str) -> KernelClass:
         return _generated_class(fused_words(function))
     if is_helper(function):
         return KernelClass.HELPER
+    if _GROUPED in name:  # a template argument, where the name is spelt out
+        return KernelClass.EXPERTS
     found = next((kind for kind, pattern in _RULES if pattern.search(function)), None)
     if found is None:  # what a generic kernel is specialised for stands in its template arguments
         found = next((kind for kind, pattern in _RULES if kind not in _BY_FUNCTION and pattern.search(name)), None)
