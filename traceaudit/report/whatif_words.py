@@ -35,7 +35,7 @@ def headline(device: "DeviceWhatIf", mark: str = "") -> str:
     low, high = duration(device.low_ns), duration(device.high_ns)
     span = "" if low == high else f" (between {low} and {high})"
     if before == after:
-        return f"{before} a step stay as they are{mark}{span}; {BOUND[device.bound_by]}"
+        return f"{before} a step stays as it is{mark}{span}; {BOUND[device.bound_by]}"
     saved = device.baseline_ns - device.predicted_ns
     part = f"{duration(abs(saved))}{mark} or {percent(abs(saved), device.baseline_ns)}{mark}"
     times = device.baseline_ns / device.predicted_ns if device.predicted_ns > 0 else float("inf")
