@@ -12,7 +12,7 @@ from views import audit_of, view_of
 from traceaudit.analyses.gaps import find_gaps
 from traceaudit.analyses.whatif import predict
 from traceaudit.model.criticalpath import critical_path
-from traceaudit.model.dependencies import EdgeType, NodeType
+from traceaudit.model.dependencies import EdgeType
 from traceaudit.model.options import StepOptions, WhatIfOptions
 from traceaudit.model.plan import plan_of
 from traceaudit.model.retime import Costs, recorded_costs, retime
