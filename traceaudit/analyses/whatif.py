@@ -18,6 +18,7 @@ from traceaudit.model.results import DeviceAudit
 from traceaudit.model.results.whatif import DeviceWhatIf, KernelGain
 from traceaudit.model.retime import F64, Costs, retime
 from traceaudit.model.schema import I64, HostCategory
+from traceaudit.model.sides import sides_of
 from traceaudit.model.timeline import EdgeType, NodeType, timeline_of
 from traceaudit.model.wording import brief
 
@@ -32,13 +33,8 @@ GRAPH_LAUNCH_NS = 10_000
 GRAPH_NODE_NS = 500
 """Gap between two nodes of a graph; the H200 recordings in `traces/` show 0.1 or 0.4 us, by process."""
 
-BOUND_FRAC = 0.9
-"""A side that alone takes this share of the step bounds it."""
-
 OUTSIDE_FRAC = 0.5
 """Time outside the trace that takes more than this share of the step bounds it."""
-
-DEVICE_EDGES = [EdgeType.STREAM, EdgeType.GRAPH, EdgeType.EVENT]
 
 BUSY_TOLERANCE = 1.02
 """Busy time may exceed the wall by the noise between two runs, not by more."""
@@ -80,12 +76,12 @@ def predict(
     change = _change(plan, options)
     wall = None if _not_the_same_run(audit) else audit.step.wall_ns
     of_host = bool(options.graph_replay or options.remove_gaps or change.host_parts)
-    models = _models(plan, wall, of_host=of_host)
-    outside = max(wall - plan.window_ns, 0.0) if wall is not None else 0.0
+    models = _models(plan, audit.step.window_ns, wall, of_host=of_host)
+    outside = max(wall - audit.step.window_ns, 0.0) if wall is not None else 0.0
     changed = [_changed(plan, model, change, options) for model in models]
     rests = [outside if options.remove_gaps else model.rest_ns for model in models]
     steps = [retime(plan, costs) + rest for costs, rest in zip(changed, rests, strict=True)]
-    baseline = plan.window_ns if wall is None else float(wall)
+    baseline = float(audit.step.window_ns if wall is None else wall)
     removed = _op_time(plan, 1 - change.op_factor)
     naive = baseline - removed
     return DeviceWhatIf(
@@ -119,13 +115,13 @@ def _not_the_same_run(audit: DeviceAudit) -> bool:
     return wall is not None and audit.step.busy_ns > BUSY_TOLERANCE * wall
 
 
-def _models(plan: Plan, wall_ns: int | None, *, of_host: bool) -> list[HostModel]:
+def _models(plan: Plan, window_ns: float, wall_ns: int | None, *, of_host: bool) -> list[HostModel]:
     """Return the ways in which the unprofiled host may differ from the profiled one, the likeliest first.
 
     That the host is as profiled, and what the profiler added lies outside, is no way to look at a change of host time:
     part of what was added would go with it.
     """
-    profiled = as_profiled(plan, wall_ns)
+    profiled = as_profiled(plan, window_ns if wall_ns is None else wall_ns)
     if wall_ns is None or profiled.rest_ns >= 0:
         return [profiled]
     fitted = [*by_row(plan, wall_ns), by_factor(plan, wall_ns)]
@@ -240,29 +236,7 @@ def _bound(plan: Plan, costs: Costs, step_ns: float, outside_ns: float) -> str:
     """Say what bounds the predicted step: a side that alone would take nearly as long."""
     if outside_ns > OUTSIDE_FRAC * step_ns:
         return "outside"
-    sides = {"host": _host_alone(plan, costs), "device": _device_alone(plan, costs)}
-    binding = [side for side, alone in sides.items() if retime(plan, alone) >= BOUND_FRAC * step_ns]
-    return binding[0] if len(binding) == 1 else "both" if binding else "neither"
-
-
-def _host_alone(plan: Plan, costs: Costs) -> Costs:
-    """Return a plan whose device takes no time, neither for ops nor between them."""
-    is_op, of_device = plan.node_type == NodeType.OP, np.isin(plan.edge_type, DEVICE_EDGES)
-    return Costs(
-        np.where(is_op, 0.0, costs.duration_ns),
-        np.where(of_device, np.minimum(costs.lag_ns, 0.0), costs.lag_ns),
-        np.where(is_op, 0.0, costs.delay_ns),
-    )
-
-
-def _device_alone(plan: Plan, costs: Costs) -> Costs:
-    """Return a plan whose host takes no time: the ops and the device's own gaps."""
-    is_op, of_host = plan.node_type == NodeType.OP, plan.edge_type == EdgeType.HOST
-    return Costs(
-        np.where(is_op, costs.duration_ns, 0.0),
-        np.where(of_host, np.minimum(costs.lag_ns, 0.0), costs.lag_ns),
-        np.where(is_op, costs.delay_ns, 0.0),
-    )
+    return sides_of(plan, costs).binding(step_ns)
 
 
 def _gains(plan: Plan, model: HostModel, ranked: int) -> tuple[KernelGain, ...]:

@@ -85,11 +85,10 @@ class HostModel:
         return np.maximum(self.factor * time_ns - self.row_cost_ns * rows, 0)
 
 
-def as_profiled(plan: Plan, wall_ns: float | None) -> HostModel:
-    """Take the plan as recorded; the difference to the wall stays outside."""
+def as_profiled(plan: Plan, baseline_ns: float) -> HostModel:
+    """Take the plan as recorded; the difference to the baseline stays outside."""
     costs = recorded_costs(plan)
-    baseline = plan.window_ns if wall_ns is None else wall_ns
-    return HostModel("host as profiled", 1.0, 0.0, costs, baseline - retime(plan, costs))
+    return HostModel("host as profiled", 1.0, 0.0, costs, baseline_ns - retime(plan, costs))
 
 
 def by_row(plan: Plan, wall_ns: float) -> tuple[HostModel, ...]:

@@ -52,8 +52,10 @@ class Plan:
 
     Attributes
     ----------
-    timeline, first_step, steps
-        The graph, and the steps of it that the plan holds.
+    timeline, first_step
+        The graph, and the first step of it that the plan holds.
+    steps
+        How many steps the plan counts for: those it holds, or into how many the user divides a whole trace.
     start_ns, end_ns
         When the first window begins and the last ends, as recorded.
     node
@@ -95,11 +97,6 @@ class Plan:
         """Position to which each edge leads."""
         return np.repeat(np.arange(len(self.node)), np.diff(self.edge_first))
 
-    @property
-    def window_ns(self) -> float:
-        """Mean window of the steps, as recorded."""
-        return (self.end_ns - self.start_ns) / self.steps
-
 
 def plan_of(timeline: Timeline, audit: DeviceAudit) -> Plan | None:
     """Prepare the longest run of used steps for re-timing; None if no used step has a node."""
@@ -115,7 +112,7 @@ def plan_of(timeline: Timeline, audit: DeviceAudit) -> Plan | None:
     plan = Plan(
         timeline=timeline,
         first_step=first,
-        steps=last - first,
+        steps=(last - first) * audit.ledger.steps // max(sum(item.used for item in audit.steps.items), 1),
         start_ns=start,
         end_ns=end,
         node=node,

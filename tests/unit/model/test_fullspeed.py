@@ -47,9 +47,9 @@ def step_of(plan, model):
 
 
 class TestAsProfiled:
-    def test_without_a_wall_nothing_remains(self):
+    def test_of_its_own_window_nothing_remains(self):
         plan = host_bound()
-        model = as_profiled(plan, None)
+        model = as_profiled(plan, 100_000)
         assert (step_of(plan, model), model.rest_ns) == (100, 0)
 
     def test_what_the_wall_has_beyond_is_the_rest(self):
