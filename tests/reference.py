@@ -453,9 +453,19 @@ class Causes:
         for op in ops:
             if op.launch:
                 self._done[op.launch.number] = max(self._done[op.launch.number], op.end)
+        self._late = self._late_calls(host)
         self._rows = [row for row in host if row.name not in markers]
         self._overheads = overheads
         self._cuts: dict = {}
+
+    def _late_calls(self, host):
+        """Return the calls that outlast their ops: copies, and launches where nine in ten of them do."""
+        calls = [row for row in host if row.type == "api" and row.number in self._done]
+        launches = [row for row in calls if "Memcpy" not in row.name]
+        late = {row.number for row in calls if row.end > self._done[row.number]}
+        late_launches = {row.number for row in launches} & late
+        blocking = len(launches) >= 10 and len(late_launches) >= 0.9 * len(launches)
+        return late if blocking else late - late_launches
 
     def between(self, thread, start, end):
         found = Counter()
@@ -487,10 +497,10 @@ class Causes:
 
     def _cause(self, row):
         if row.type == "api":
-            if row.name in WAITS or row.end > self._done.get(row.number, INFINITY):
+            if row.name in WAITS or row.number in self._late:
                 return "sync"
             return "launch_api" if re.search(r"Launch|Mem(cpy|set)", row.name) else "other_api"
-        if row.type == "cpu_op":
+        if row.type == "cpu_op" or row.name.startswith("## Call CompiledFxGraph "):
             return "framework"
         if row.type == "annotation":
             return f"annotation:{row.name}"

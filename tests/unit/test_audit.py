@@ -175,6 +175,21 @@ class TestRanks:
         found = audit.reconcile(str(tmp_path / "ranks"), ReconcileOptions(selection=Selection(rank=1)))
         assert [device.rank for device in found.devices] == [1]
 
+    def test_names_say_ranks_where_files_do_not(self, write, tmp_path):
+        write(steps(), "ranks/rank5.json")
+        write(steps(), "ranks/rank2.json")
+        found = audit.reconcile(str(tmp_path / "ranks"), ReconcileOptions())
+        assert [device.rank for device in found.devices] == [2, 5]
+        assert "ranks_assumed" not in {finding.code for finding in found.completeness.findings}
+
+    def test_separate_runs_are_no_ranks(self, write, tmp_path):
+        for name in ("before", "after"):
+            write(steps(), f"runs/{name}.json")
+        found = audit.reconcile(str(tmp_path / "runs"), ReconcileOptions())
+        (assumed,) = [finding for finding in found.completeness.findings if finding.code == "ranks_assumed"]
+        assert (assumed.severity, assumed.count) == (Severity.WARNING, 2)
+        assert found.completeness.findings[0] is assumed
+
     def test_two_files_of_one_rank(self, write, tmp_path):
         write(steps(rank=1, world_size=2), "ranks/a.json")
         write(steps(rank=1, world_size=2), "ranks/b.json")

@@ -7,9 +7,10 @@ import numpy.typing as npt
 
 from traceaudit.model import intervals
 from traceaudit.model.activity import Activities, Activity, ThreadActivity
-from traceaudit.model.causes import frame_label, launching_threads
-from traceaudit.model.criticalpath import critical_path
+from traceaudit.model.causes import launching_threads, row_label
+from traceaudit.model.criticalpath import PathKind, Stretch, critical_path
 from traceaudit.model.deviceview import DeviceView
+from traceaudit.model.intervals import Intervals
 from traceaudit.model.occupancy import Owner
 from traceaudit.model.options import StepOptions
 from traceaudit.model.pieces import Pieces, cut
@@ -24,8 +25,8 @@ from traceaudit.model.results.gaps import (
     PathPart,
     ShortGaps,
 )
-from traceaudit.model.schema import I64, HostCategory
-from traceaudit.model.timeline import timeline_of
+from traceaudit.model.schema import I64, HostCategory, Kind
+from traceaudit.model.timeline import Timeline, timeline_of
 
 __all__ = ["SHORT_GAP_NS", "find_gaps"]
 
@@ -73,7 +74,7 @@ def find_gaps(view: DeviceView, audit: DeviceAudit, steps: StepOptions, *, short
     idle = np.flatnonzero(used[pieces.window] & (pieces.gap >= 0))
     activity = ThreadActivity(view, steps)
     rows = _rows(view, pieces, idle, activity, audit.ledger.steps)
-    host = _host_ledger(view, used, activity)
+    host = _host_ledger(view, pieces, used, activity)
     verdict, shares = _verdict(audit, host)
     return DeviceGaps(
         rank=view.rank,
@@ -124,8 +125,7 @@ class _Tally:
         for key, _ in sorted(self.places.items(), key=lambda place: (-place[1], place[0])):
             rest, category = divmod(key, len(HostCategory))
             group, code = divmod(rest, self._names)
-            name = view.trace.names[code]
-            text = frame_label(name) if category == HostCategory.PYTHON else name
+            text = row_label(view.trace.names[code], category)
             names = listed.setdefault(group, [])
             if len(names) < NAMES_SHOWN and text not in names:
                 names.append(text)
@@ -241,20 +241,26 @@ def _named(sums: I64) -> dict[str, int]:
     return {CAUSES[i]: int(sums[i]) for i in order.tolist() if sums[i] > 0}
 
 
-def _host_ledger(view: DeviceView, used: npt.NDArray[np.bool_], activity: ThreadActivity) -> HostLedger:
+def _host_ledger(view: DeviceView, pieces: Pieces, used: npt.NDArray[np.bool_], activity: ThreadActivity) -> HostLedger:
     """Account for the launching thread over the host intervals of the used steps."""
     start, end = view.marks.start_ns[used], view.marks.end_ns[used]
     thread = activity.main_thread
-    edge = view.windows.edge_ns
-    idle = intervals.subtract(intervals.union(edge[:-1][used], edge[1:][used]), view.occupancy.busy)
+    awaited = _awaited(view, pieces, used, thread)
     total, exposed = np.zeros(len(Activity), np.int64), np.zeros(len(Activity), np.int64)
     for found in activity.chunks(np.full(len(start), thread, np.int64), start, end):
         length = found.end_ns - found.start_ns
         np.add.at(total, found.activity, length)
-        np.add.at(exposed, found.activity, intervals.covered(idle, found.start_ns, found.end_ns))
+        np.add.at(exposed, found.activity, intervals.covered(awaited, found.start_ns, found.end_ns))
     shares = {one.value: HostShare(int(total[one.number]), int(exposed[one.number])) for one in Activity}
     name = view.trace.names[view.trace.threads.tid[thread]] if thread >= 0 else "none"
     return HostLedger(name, int((end - start).sum()), shares)
+
+
+def _awaited(view: DeviceView, pieces: Pieces, used: npt.NDArray[np.bool_], thread: int) -> Intervals:
+    """Return when the device waits for a thread: no launch of it has begun, or its launch call still runs."""
+    mine = np.flatnonzero(used[pieces.window] & np.isin(pieces.owner, [Owner.IDLE_HOST, Owner.LAUNCH_CALL]))
+    mine = mine[launching_threads(view, pieces.gap[mine]) == thread]
+    return intervals.union(pieces.start_ns[mine], pieces.end_ns[mine])
 
 
 def _verdict(audit: DeviceAudit, host: HostLedger) -> tuple[Limit, Mapping[str, float]]:
@@ -310,10 +316,18 @@ def _typical_path(view: DeviceView, audit: DeviceAudit) -> CriticalPath:
     used = sorted((item for item in audit.steps.items if item.used), key=lambda item: item.window_ns)
     step = used[(len(used) - 1) // 2]
     timeline = timeline_of(view)
-    sums: dict[tuple[str, str | None], tuple[int, int]] = {}
+    sums: dict[tuple[str, str | None, str | None], tuple[int, int]] = {}
     for stretch in critical_path(timeline, step.start_ns, step.start_ns + step.window_ns):
-        key = (stretch.kind.value, timeline.name_of(stretch.node) if stretch.node >= 0 else None)
+        name = timeline.name_of(stretch.node) if stretch.node >= 0 else None
+        key = (stretch.kind.value, name, _op_kind(view, timeline, stretch))
         count, time = sums.get(key, (0, 0))
         sums[key] = (count + 1, time + stretch.end_ns - stretch.start_ns)
-    parts = [PathPart(kind, name, count, time) for (kind, name), (count, time) in sums.items()]
+    parts = [PathPart(kind, name, count, time, op_kind) for (kind, name, op_kind), (count, time) in sums.items()]
     return CriticalPath(step.index, step.window_ns, tuple(sorted(parts, key=lambda part: -part.time_ns)))
+
+
+def _op_kind(view: DeviceView, timeline: Timeline, stretch: Stretch) -> str | None:
+    """Return what the op of a stretch is for, None unless an op runs."""
+    if stretch.kind is not PathKind.OP:
+        return None
+    return Kind(int(view.ops.kind[timeline.row[stretch.node]])).name.lower()

@@ -8,11 +8,12 @@ from statistics import median
 from traceaudit.analyses.ranks import compare_ranks
 from traceaudit.analyses.reconcile import reconcile
 from traceaudit.errors import TraceFormatError, UsageError
-from traceaudit.ingest import locate, read
+from traceaudit.ingest import locate, rank_in_name, read
 from traceaudit.model.deviceview import DeviceView, device_views
-from traceaudit.model.findings import Finding
+from traceaudit.model.findings import Finding, Severity
 from traceaudit.model.options import ReconcileOptions
 from traceaudit.model.results import DeviceAudit, Wall
+from traceaudit.model.schema import Kind
 from traceaudit.model.trace import Trace
 
 __all__ = ["Progress", "audit_device", "read_traces", "recorded_wall", "trace_findings", "views_of"]
@@ -30,8 +31,9 @@ def read_traces(path: str, progress: Progress | None, *, details: bool = False) 
         If the path holds no usable trace, or two files of one rank.
     """
     paths = locate(path)
+    unsaid = [len(paths) > 1 and rank_in_name(one) is None for one in paths]
     traces = tuple(
-        read(one, progress=progress, rank=index if len(paths) > 1 else None, details=details)
+        read(one, progress=progress, rank=index if unsaid[index] else None, details=details)
         for index, one in enumerate(paths)
     )
     taken: dict[int, str] = {}
@@ -55,7 +57,25 @@ def trace_findings(traces: Sequence[Trace], path: str) -> tuple[Finding, ...]:
         for trace in traces
         for finding in trace.findings
     ]
-    return (*own, *compare_ranks(traces, folder=Path(path).is_dir()))
+    return (*own, *_assumed(traces), *compare_ranks(traces, folder=Path(path).is_dir()))
+
+
+def _assumed(traces: Sequence[Trace]) -> tuple[Finding, ...]:
+    """Return the finding on files that are taken as ranks of one run though nothing in them or their names says so."""
+    said = any(trace.world_size is not None or rank_in_name(trace.source.path) is not None for trace in traces)
+    if len(traces) < 2 or said or any((trace.ops.kind == Kind.COMM).any() for trace in traces):  # noqa: PLR2004
+        return ()
+    return (
+        Finding(
+            "ranks_assumed",
+            Severity.WARNING,
+            f"{len(traces)} files are taken as ranks of one run, in the order of their names, but none says its rank "
+            "and none has a collective: they may be separate runs",
+            "read separate runs one by one, or compare them with `traceaudit diff`",
+            count=len(traces),
+            impact_ns=sum(int((trace.ops.end_ns - trace.ops.start_ns).sum()) for trace in traces),
+        ),
+    )
 
 
 def views_of(traces: Sequence[Trace], options: ReconcileOptions, path: str) -> list[DeviceView]:

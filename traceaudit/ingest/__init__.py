@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 from traceaudit.ingest.limits import Limits
-from traceaudit.ingest.locate import locate
+from traceaudit.ingest.locate import locate, rank_in_name
 
 if TYPE_CHECKING:
     from traceaudit.ingest.reader import read
 
-__all__ = ["Limits", "locate", "read"]
+__all__ = ["Limits", "locate", "rank_in_name", "read"]
 
 
 def __getattr__(name: str) -> object:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traceaudit.model import apis, intervals
-from traceaudit.model.causes import FIXED_CAUSES, CauseCutter, Causes, blocking_rows
+from traceaudit.model.causes import FIXED_CAUSES, CauseCutter, Causes, blocking_rows, dispatching_rows
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.options import StepOptions
 from traceaudit.model.scheduling import HostPhase, phase_of
@@ -168,7 +168,8 @@ def _activity_of_rows(view: DeviceView) -> I64:
     trace, host = view.trace, view.trace.host
     by_category = np.array([_OF_CATEGORY[category].number for category in HostCategory], np.int64)
     by_call = np.array([_OF_ROLE.get(apis.role_of(name), Activity.OTHER_API).number for name in trace.names], np.int64)
-    return np.where(host.category == HostCategory.API, by_call[host.name], by_category[host.category])
+    activity = np.where(host.category == HostCategory.API, by_call[host.name], by_category[host.category])
+    return np.where(dispatching_rows(trace), Activity.FRAMEWORK.number, activity)
 
 
 def _phases_by_thread(view: DeviceView) -> dict[int, list[tuple[HostPhase, intervals.Intervals]]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
-__all__ = ["API_RULES", "ApiRole", "ApiRule", "blocks", "is_graph_launch", "role_of"]
+__all__ = ["API_RULES", "ApiRole", "ApiRule", "blocks", "is_graph_launch", "may_block", "role_of"]
 
 
 class ApiRole(IntEnum):
@@ -39,6 +39,8 @@ class ApiRule:
         What the calls have in common.
     blocks
         Whether the call returns only when device work is done.
+    may_block
+        Whether the call may do so, by where its memory lies or how its queue was made; the name cannot tell.
     graph
         Whether the call replays a graph.
     """
@@ -47,11 +49,14 @@ class ApiRule:
     pattern: re.Pattern[str]
     reason: str
     blocks: bool = False
+    may_block: bool = False
     graph: bool = False
 
 
-def _rule(role: ApiRole, pattern: str, reason: str, *, blocks: bool = False, graph: bool = False) -> ApiRule:
-    return ApiRule(role, re.compile(pattern), reason, blocks, graph)
+def _rule(
+    role: ApiRole, pattern: str, reason: str, *, blocks: bool = False, may_block: bool = False, graph: bool = False
+) -> ApiRule:
+    return ApiRule(role, re.compile(pattern), reason, blocks, blocks or may_block, graph)
 
 
 _RUNTIME = "(?:cuda|hip|musa)"
@@ -89,7 +94,12 @@ API_RULES: tuple[ApiRule, ...] = (
     _rule(ApiRole.LAUNCH, r"aclrtLaunchKernel\w*", "kernel launch of CANN"),
     _rule(ApiRole.LAUNCH, r"runFunction - job_prep_and_submit_for_execution", "job submission of MTIA"),
     # Copies and fills. Without "Async" a copy returns when it is done; a fill of device memory does not.
-    _rule(ApiRole.LAUNCH, rf"{_RUNTIME}Memcpy\w*Async|cuMemcpy\w*Async|aclrtMemcpy\w*Async", "copy, asynchronous"),
+    _rule(
+        ApiRole.LAUNCH,
+        rf"{_RUNTIME}Memcpy\w*Async|cuMemcpy\w*Async|aclrtMemcpy\w*Async",
+        "copy, asynchronous; of pageable memory it waits",
+        may_block=True,
+    ),
     _rule(
         ApiRole.LAUNCH,
         r"hipMemcpyWithStream",
@@ -104,6 +114,12 @@ API_RULES: tuple[ApiRule, ...] = (
         ApiRole.EVENT_RECORD,
         r"urEnqueueTimestampRecording\w*|zeCommandListAppend(?:SignalEvent|WriteGlobalTimestamp)",
         "event",
+    ),
+    _rule(
+        ApiRole.LAUNCH,
+        r"urEnqueue(?:USMMemcpy|MemBuffer(?:Read|Write)|MemImage(?:Read|Write))\w*|zeCommandListAppendMemoryCopy\w*",
+        "copy of SYCL's unified runtime or Level Zero, which waits if asked to",
+        may_block=True,
     ),
     _rule(
         ApiRole.LAUNCH, r"urEnqueue\w+|zeCommandListAppend\w+", "enqueuing call of SYCL's unified runtime or Level Zero"
@@ -160,7 +176,7 @@ def role_of(name: str) -> ApiRole:
 def blocks(name: str) -> bool:
     """Return whether the call returns only when device work is done: waits and synchronous copies.
 
-    An asynchronous copy from or to pageable memory may block as well; its name cannot tell, its duration does.
+    An asynchronous copy from or to pageable memory may block as well (`may_block`).
 
     Examples
     --------
@@ -168,6 +184,17 @@ def blocks(name: str) -> bool:
     (True, True, False)
     """
     return _decide(name).blocks
+
+
+def may_block(name: str) -> bool:
+    """Return whether the call may return only when device work is done: its name cannot tell, its duration does.
+
+    Examples
+    --------
+    >>> may_block("cudaMemcpyAsync"), may_block("cudaStreamSynchronize"), may_block("cudaLaunchKernel")
+    (True, True, False)
+    """
+    return _decide(name).may_block
 
 
 def is_graph_launch(name: str) -> bool:

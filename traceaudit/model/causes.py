@@ -10,11 +10,21 @@ import numpy.typing as npt
 
 from traceaudit.model import apis, intervals
 from traceaudit.model.deviceview import DeviceView
+from traceaudit.model.dispatch import dispatch_label, is_dispatch
 from traceaudit.model.hoststack import stretches
 from traceaudit.model.schema import I64, DeviceOps, HostCategory
 from traceaudit.model.trace import Trace
 
-__all__ = ["FIXED_CAUSES", "CauseCutter", "Causes", "blocking_rows", "frame_label", "launching_threads"]
+__all__ = [
+    "FIXED_CAUSES",
+    "CauseCutter",
+    "Causes",
+    "blocking_rows",
+    "dispatching_rows",
+    "frame_label",
+    "launching_threads",
+    "row_label",
+]
 
 SYNC, LAUNCH_API, OTHER_API, FRAMEWORK, PROFILER, UNRECORDED = range(6)
 FIXED_CAUSES = ("sync", "launch_api", "other_api", "framework", "profiler", "unrecorded")
@@ -22,6 +32,10 @@ FIXED_CAUSES = ("sync", "launch_api", "other_api", "framework", "profiler", "unr
 
 CHUNK, CHUNK_ROWS = 4096, 32768
 """Stretches, and host rows they lie among, that are looked at at a time."""
+
+BLOCKING_LAUNCHES_FRAC, FEWEST_LAUNCHES = 0.9, 10
+"""Share of launches that outlast their ops, of at least so many, from which on launches are taken to block. Recordings
+without ``CUDA_LAUNCH_BLOCKING`` show at most one in a hundred."""
 
 _SYNCHRONIZE = re.compile(r"synchronize of \S*(?:Event|Stream)\b")
 _ADDRESS = re.compile(r"\s*(?:object )?at 0x[0-9a-fA-F]+")
@@ -52,23 +66,37 @@ class Causes:
 
 
 def blocking_rows(trace: Trace, ops: DeviceOps) -> npt.NDArray[np.bool_]:
-    """Tell which host rows block: blocking calls, calls that outlast their own op, and frames that synchronise.
+    """Tell which host rows block: blocking calls, copies that outlast their own op, and frames that synchronise.
 
-    ROCm often records no row for the call behind a frame that synchronises, so the frame counts.
+    A launch that returns after its short kernel ended was slow, or its thread lost the processor: it waited for
+    nothing. Only where nearly all do, launches block (``CUDA_LAUNCH_BLOCKING``). ROCm often records no row for the call
+    behind a frame that synchronises, so the frame counts.
     """
     host = trace.host
     is_api, is_frame = host.category == HostCategory.API, host.category == HostCategory.PYTHON
     by_name = _of_names(trace, is_api, lambda name: apis.role_of(name) is apis.ApiRole.SYNC or apis.blocks(name))
     frames = _of_names(trace, is_frame, lambda name: _SYNCHRONIZE.search(name) is not None)
     blocked = (is_api & (by_name[host.name] > 0)) | (is_frame & (frames[host.name] > 0))
-    finished = np.full(len(host), np.iinfo(np.int64).max, np.int64)
+    finished = np.full(len(host), -1, np.int64)
     launched = ops.launch >= 0
-    last = np.full(len(host), -1, np.int64)
-    np.maximum.at(last, ops.launch[launched], ops.end_ns[launched])
-    finished[last >= 0] = last[last >= 0]
-    outlasting = is_api & (host.end_ns > finished)
+    np.maximum.at(finished, ops.launch[launched], ops.end_ns[launched])
+    enqueuing = is_api & (finished >= 0)
+    outlasting = enqueuing & (host.end_ns > finished)
+    may_block = _of_names(trace, is_api, apis.may_block)[host.name] > 0
+    launches, late = int((enqueuing & ~may_block).sum()), int((outlasting & ~may_block).sum())
+    if launches < FEWEST_LAUNCHES or late < BLOCKING_LAUNCHES_FRAC * launches:
+        outlasting &= may_block
     blocking: npt.NDArray[np.bool_] = blocked | outlasting
     return blocking
+
+
+def dispatching_rows(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Tell which host rows are the framework's: its ops, and the annotations that it writes itself."""
+    category = trace.host.category
+    annotations = category == HostCategory.ANNOTATION
+    own = _of_names(trace, annotations, is_dispatch)[trace.host.name] > 0
+    rows: npt.NDArray[np.bool_] = (category == HostCategory.CPU_OP) | (annotations & own)
+    return rows
 
 
 def launching_threads(view: DeviceView, gap: I64) -> I64:
@@ -166,6 +194,11 @@ def frame_label(name: str) -> str:
     return _ADDRESS.sub("", f"{base}:{found['function']}")
 
 
+def row_label(name: str, category: int) -> str:
+    """Return the name of a host row without what changes from run to run."""
+    return frame_label(name) if category == HostCategory.PYTHON else dispatch_label(name)
+
+
 @lru_cache(maxsize=4096)
 def _api_label(name: str) -> int:
     return LAUNCH_API if apis.role_of(name) is apis.ApiRole.LAUNCH else OTHER_API
@@ -178,7 +211,7 @@ def _row_labels(trace: Trace, blocked: npt.NDArray[np.bool_]) -> I64:
     by_api = _of_names(trace, is_api, _api_label)
     label = host.name.astype(np.int64) + len(FIXED_CAUSES)
     label[is_api] = by_api[host.name[is_api]]
-    label[host.category == HostCategory.CPU_OP] = FRAMEWORK
+    label[dispatching_rows(trace)] = FRAMEWORK
     label[blocked] = SYNC
     return label
 

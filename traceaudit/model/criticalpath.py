@@ -18,9 +18,10 @@ class PathKind(StrEnum):
     """What a stretch of the critical path is.
 
     `OP` runs on the device. `LAUNCH_CALL` and `HOST` are the launching thread: a call, and the time between calls.
-    `DELIVERY` runs from a launch's return to its op, `QUEUE` and `GRAPH` from an op to the next in the queue or graph,
-    `EVENT` from an op to one of another queue that waited for it, `WAKE_UP` from an op to the return of the call that
-    waited for it. `BEFORE` is bound by something outside the window.
+    `SYNC` is a blocking call that found nothing to wait for. `DELIVERY` runs from a launch's return to its op, `QUEUE`
+    and `GRAPH` from an op to the next in the queue or graph, `EVENT` from an op to one of another queue that waited for
+    it, `WAKE_UP` from an op to the return of the call that waited for it. `BEFORE` is bound by something that the trace
+    does not hold.
     """
 
     OP = "op"
@@ -62,7 +63,7 @@ def critical_path(timeline: Timeline, start_ns: int, end_ns: int) -> tuple[Stret
         Touching stretches in time order, from `start_ns` to `end_ns`.
     """
     walk = _Walk(timeline, start_ns, end_ns)
-    node = walk.last_node()
+    node = walk.first_node()
     while node >= 0 and walk.now > start_ns:
         node = walk.over_op(node) if timeline.node_type[node] == NodeType.OP else walk.over_call(node)
     walk.back_to(start_ns, PathKind.BEFORE, -1)
@@ -77,6 +78,7 @@ class _Walk:
         self.start_ns = start_ns
         self.now = end_ns
         self.path: list[Stretch] = []
+        self._first_op = len(timeline) - len(timeline.view.ops)
         order = np.argsort(timeline.target, kind="stable")
         self._source, self._kind = timeline.source[order], timeline.edge_type[order]
         self._first = np.searchsorted(timeline.target[order], np.arange(len(timeline) + 1))
@@ -88,16 +90,51 @@ class _Walk:
             self.path.append(Stretch(kind, node, at, self.now))
             self.now = at
 
-    def last_node(self) -> int:
-        """Return the node that the end of the window waited for: what ended last, by a call the host behind it."""
+    def first_node(self) -> int:
+        """Return the node at the end of the window: the op that runs there, else the next op, which ends the gap.
+
+        Where no op follows, or nothing before its launch is known, it is what ended last, with the host behind it: the
+        host was not done.
+        """
         timeline = self.timeline
+        running = self._running()
+        if running >= 0:
+            return running
+        following = self._following()
+        if following >= 0:
+            return following
         done = np.flatnonzero((timeline.end_ns <= self.now) & (timeline.end_ns > self.start_ns))
         if not len(done):
             return -1
         node = int(done[np.argmax(timeline.end_ns[done])])
         is_op = timeline.node_type[node] == NodeType.OP
-        self.back_to(int(timeline.end_ns[node]), PathKind.QUEUE if is_op else PathKind.HOST, node)
+        self.back_to(int(timeline.end_ns[node]), PathKind.HOST, -1 if is_op else node)
         return node
+
+    def _running(self) -> int:
+        """Return the op that runs up to the end of the window, the first to end of several; -1 if none does."""
+        start, end = self._ops()
+        running = np.flatnonzero((start < self.now) & (end >= self.now))
+        first = np.lexsort((-start[running], end[running]))[:1]
+        return int(running[first[0]]) + self._first_op if len(first) else -1
+
+    def _following(self) -> int:
+        """Return the next op behind the window, if what came before its launch is known; else -1."""
+        start, end = self._ops()
+        behind = np.flatnonzero((start >= self.now) & (end > start))
+        if not len(behind):
+            return -1
+        node = int(behind[np.argmin(start[behind])]) + self._first_op
+        sources, kinds = self._edges_into(node)
+        if not len(sources):
+            return -1
+        launch = sources[kinds == EdgeType.LAUNCH]
+        begun = not len(launch) or self.timeline.start_ns[launch[0]] < self.now
+        return node if begun or EdgeType.HOST in self._edges_into(int(launch[0]))[1] else -1
+
+    def _ops(self) -> tuple[I64, I64]:
+        """Return the starts and ends of the ops, which follow the calls."""
+        return self.timeline.start_ns[self._first_op :], self.timeline.end_ns[self._first_op :]
 
     def over_op(self, node: int) -> int:
         """Cross an op to what it waited for last."""
@@ -125,10 +162,8 @@ class _Walk:
         kind = PathKind.SYNC if timeline.node_type[node] == NodeType.SYNC else PathKind.LAUNCH_CALL
         self.back_to(int(timeline.start_ns[node]), kind, node)
         earlier = [int(s) for s, k in zip(sources, kinds, strict=True) if k == EdgeType.HOST]
-        if not earlier:
-            return -1
-        self.back_to(int(timeline.end_ns[earlier[0]]), PathKind.HOST, node)
-        return earlier[0]
+        self.back_to(int(timeline.end_ns[earlier[0]]) if earlier else self.start_ns, PathKind.HOST, node)
+        return earlier[0] if earlier else -1
 
     def _edges_into(self, node: int) -> tuple[I64, I64]:
         mine = slice(int(self._first[node]), int(self._first[node + 1]))

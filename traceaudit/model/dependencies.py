@@ -16,6 +16,10 @@ __all__ = ["EdgeType", "Edges", "NodeType", "Nodes", "edges_of", "nodes_of"]
 WAIT_SLACK_NS = 5_000
 """An op that starts this soon after an op of another queue ends may have waited for it, if a wait was enqueued."""
 
+RESTART_NS = 50_000
+"""How soon it starts if the wait was enqueued right before it: queues of ROCm take 10 to 20 µs to go on, and a whole
+buffer of the profiler may come between."""
+
 
 class NodeType(IntEnum):
     """What a node is."""
@@ -228,13 +232,17 @@ def _event_edges(view: DeviceView, nodes: Nodes, ready: I64) -> Edges:
     return _inferred_waits(view, nodes, ready)
 
 
+def _has_records(view: DeviceView) -> bool:
+    """Tell whether the trace records which stream a wait was for, whether or not the ops can be found."""
+    syncs = view.trace.syncs
+    return bool(((syncs.rank == view.rank) & (syncs.wait_on_stream >= 0)).any())
+
+
 def _recorded_waits(view: DeviceView, nodes: Nodes) -> Edges:
     """Follow `cuda_sync` rows: the next op on the waiting stream waits for the last op recorded on the other one."""
     syncs, ops, host = view.trace.syncs, view.ops, view.trace.host
     pairs: list[tuple[int, int]] = []
-    launched = (
-        np.where(ops.launch >= 0, host.start_ns[ops.launch], np.iinfo(np.int64).max) if len(host) else ops.start_ns
-    )
+    launched = _enqueued(view)
     call_of = {int(c): i for i, c in enumerate(host.correlation.tolist()) if c >= 0} if len(syncs) else {}
     for i in np.flatnonzero((syncs.rank == view.rank) & (syncs.wait_on_stream >= 0) & (syncs.stream >= 0)).tolist():
         wait, record = call_of.get(int(syncs.correlation[i])), call_of.get(int(syncs.wait_on_correlation[i]))
@@ -251,7 +259,8 @@ def _recorded_waits(view: DeviceView, nodes: Nodes) -> Edges:
 def _inferred_waits(view: DeviceView, nodes: Nodes, ready: I64) -> Edges:
     """Take an op to have waited for the op of another queue that ended just before it began.
 
-    Only where nothing else explains its start: its launch, queue and graph let it begin long before.
+    Only where nothing else explains its start: its launch, queue and graph let it begin long before. A wait that the
+    host enqueued between the op and the one before it in its queue explains more than timing alone.
     """
     ops = view.ops
     if not (nodes.node_type[: nodes.first_op] == NodeType.WAIT).any():
@@ -259,11 +268,63 @@ def _inferred_waits(view: DeviceView, nodes: Nodes, ready: I64) -> Edges:
     by_end = np.argsort(ops.end_ns, kind="stable")
     position = np.searchsorted(ops.end_ns[by_end], ops.start_ns, "right") - 1
     source = by_end[np.maximum(position, 0)]
-    target = np.arange(len(ops))
-    good = (position >= 0) & (ops.stream[source] != ops.stream) & (ops.launch[source] != ops.launch)
+    earlier = (ops.launch[source] < ops.launch) | ((ops.launch < 0) & (ops.launch[source] >= 0))
+    good = (position >= 0) & (ops.stream[source] != ops.stream) & earlier
     good &= (ops.start_ns - ops.end_ns[source] <= WAIT_SLACK_NS) & (ops.start_ns - ready > WAIT_SLACK_NS)
-    flags = np.ones(int(good.sum()), np.bool_)
-    return _edges(nodes.first_op + source[good], nodes.first_op + target[good], EdgeType.EVENT, flags)
+    waited_for = np.where(good, source, -1)
+    if not _has_records(view):
+        ordered, waiting = _waits_in_order(view, nodes, ready, by_end)
+        waited_for[waiting] = ordered
+    target = np.flatnonzero(waited_for >= 0)
+    flags = np.ones(len(target), np.bool_)
+    return _edges(nodes.first_op + waited_for[target], nodes.first_op + target, EdgeType.EVENT, flags)
+
+
+def _waits_in_order(view: DeviceView, nodes: Nodes, ready: I64, by_end: I64) -> tuple[I64, I64]:
+    """Pair ops, as source and target, where the order of the host's calls bears a wait out.
+
+    The target's thread enqueued a wait between its launch and that of the op before it in its queue, and the source,
+    of another queue, was launched before that wait. Of those the last to end counts, if it explains more of the
+    target's waiting than what is left.
+    """
+    ops, enqueued = view.ops, _enqueued(view)
+    asked = _last_waits(view, nodes)
+    order = np.lexsort((np.arange(len(ops)), ops.stream))
+    same_queue = ops.stream[order[1:]] == ops.stream[order[:-1]]
+    previous = np.full(len(ops), np.iinfo(np.int64).min, np.int64)
+    previous[order[1:][same_queue]] = enqueued[order[:-1][same_queue]]
+    ends = ops.end_ns[by_end]
+    pairs: list[tuple[int, int]] = []
+    for target in np.flatnonzero((asked > previous) & (ops.start_ns - ready > WAIT_SLACK_NS)).tolist():
+        start = int(ops.start_ns[target])
+        near = by_end[np.searchsorted(ends, start - RESTART_NS) : np.searchsorted(ends, start, "right")]
+        near = near[(ops.stream[near] != ops.stream[target]) & (enqueued[near] < asked[target])]
+        if len(near) and ops.end_ns[near[-1]] - ready[target] > start - ops.end_ns[near[-1]]:
+            pairs.append((int(near[-1]), target))
+    joined = np.array(pairs, np.int64).reshape(-1, 2)
+    return joined[:, 0], joined[:, 1]
+
+
+def _last_waits(view: DeviceView, nodes: Nodes) -> I64:
+    """Return for each op when its thread last began to enqueue a wait before its launch; the least number if never."""
+    trace, host, launch = view.trace, view.trace.host, view.ops.launch
+    enqueues = np.array([apis.role_of(name) is apis.ApiRole.STREAM_WAIT for name in trace.names], np.bool_)
+    waits = nodes.calls[(nodes.node_type[: nodes.first_op] == NodeType.WAIT) & enqueues[host.name[nodes.calls]]]
+    asked = np.full(len(launch), np.iinfo(np.int64).min, np.int64)
+    for thread in np.unique(host.thread[waits]).tolist():
+        begun = host.start_ns[waits[host.thread[waits] == thread]]
+        mine = np.flatnonzero((launch >= 0) & (host.thread[launch] == thread))
+        last = np.searchsorted(begun, host.start_ns[launch[mine]]) - 1
+        asked[mine[last >= 0]] = begun[last[last >= 0]]
+    return asked
+
+
+def _enqueued(view: DeviceView) -> I64:
+    """Return when the launch of each op began; the greatest number if it is not known."""
+    ops, host = view.ops, view.trace.host
+    if not len(host):
+        return np.full(len(ops), np.iinfo(np.int64).max, np.int64)
+    return np.where(ops.launch >= 0, host.start_ns[ops.launch], np.iinfo(np.int64).max)
 
 
 def _sync_edges(view: DeviceView, nodes: Nodes) -> Edges:

@@ -63,9 +63,15 @@ def find_steps(trace: Trace, ops: DeviceOps, options: StepOptions) -> StepMarks:
     Raises
     ------
     UsageError
-        If `options.annotation` finds no row.
+        If `options.annotation` finds no row, or the trace has fewer ops than the steps asked for.
     """
     if options.divide_by is not None:
+        if options.divide_by > len(trace.ops):
+            raise UsageError(
+                f"--steps {options.divide_by}: the trace has {counted(len(trace.ops), 'device op')}",
+                where=trace.source.path,
+                hint="a step has at least one",
+            )
         return _whole(trace, ops, f"divided into {options.divide_by} as asked")
     if options.annotation is not None:
         return _asked(trace, ops, options)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from traceaudit.report.format import count_text, duration, percent, scale_for
-from traceaudit.report.gaps_words import CAUSES, mark_of, remarks, verdict_line
+from traceaudit.report.gaps_words import ACTIVITIES, CAUSES, mark_of, remarks, verdict_line
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.terminal.canvas import Canvas, Column
 from traceaudit.report.terminal.verdict import add_title, add_verdict
@@ -101,14 +101,14 @@ def _host_table(canvas: Canvas, device: "DeviceGaps", mark: str) -> None:
     canvas.heading(
         "Host",
         f"thread {device.host.thread}, {duration(device.host.interval_ns / steps)} a step in {scale.unit}; "
-        "exposed: while the device idles",
+        "exposed: while the device waits for it",
     )
     columns = [Column("total", right=True), Column("exposed", right=True), Column("activity")]
     ranked = sorted(shares, key=lambda one: -one[1].total_ns)
     canvas.table(
         columns,
         [
-            [scale.text(share.total_ns / steps), scale.text(share.exposed_ns / steps) + mark, CAUSES.get(name, name)]
+            [scale.text(share.total_ns / steps), scale.text(share.exposed_ns / steps) + mark, ACTIVITIES[name]]
             for name, share in ranked
         ],
     )

@@ -7,9 +7,12 @@ from traceaudit.report.format import DOUBT, duration, percent
 
 if TYPE_CHECKING:
     from traceaudit.model.results import Completeness
-    from traceaudit.model.results.gaps import DeviceGaps
+    from traceaudit.model.results.gaps import CriticalPath, DeviceGaps
 
-__all__ = ["CAUSES", "LIMITS", "mark_of", "remarks", "verdict_line"]
+__all__ = ["ACTIVITIES", "CAUSES", "LIMITS", "mark_of", "remarks", "verdict_line"]
+
+NOTABLE_FRAC = 0.01
+"""Share of the window from which on a part of the path's ops is told."""
 
 LIMITS = {
     "device_bound": "device-bound",
@@ -44,6 +47,9 @@ CAUSES = {
     "unrecorded": "unrecorded host time",
 }
 
+ACTIVITIES = {**CAUSES, "launch_api": "launch calls"}
+"""What the host did. As the cause of a gap, a launch call is another than the one that ends it."""
+
 
 def mark_of(completeness: "Completeness", device: "DeviceGaps") -> str:
     """Return the mark of numbers that a finding makes doubtful, empty where none does."""
@@ -73,6 +79,14 @@ def remarks(device: "DeviceGaps", mark: str = "") -> Iterator[str]:
         )
     path = device.path
     parts = ", ".join(
-        f"{kind.replace('_', ' ')} {duration(time)}{mark}" for kind, time in list(path.by_kind().items())[:5]
+        f"{kind.replace('_', ' ')} {duration(time)}{mark}{_of_it(path) if kind == 'op' else ''}"
+        for kind, time in list(path.by_kind().items())[:5]
     )
     yield f"Critical path of step {path.step} ({duration(path.window_ns)}): {parts}."
+
+
+def _of_it(path: "CriticalPath") -> str:
+    """Say how much of the ops on a path is communication and copies, empty if none is notable."""
+    times = {"communication": path.of_op_kinds("comm"), "copies": path.of_op_kinds("memcpy", "memset")}
+    parts = [f"{name} {duration(time)}" for name, time in times.items() if time >= NOTABLE_FRAC * path.window_ns]
+    return f" ({', '.join(parts)})" if parts else ""

@@ -26,9 +26,12 @@ CACHE = "L2"
 MARK = "!"
 _MARKS = {
     "underfilled_grid": "fewer blocks than multiprocessors",
+    "re_reads": "the same keys and values read once for each query head",
     "over_peak": "above the device's peak, which no cache explains: the bytes are wrong",
     "cache_resident": "above memory bandwidth, out of cache",
 }
+
+_GRID_MARKS = {"underfilled_grid", "re_reads"}
 
 
 def scope_text(device: "DeviceKernels") -> str:
@@ -99,7 +102,7 @@ def grid_text(row: "KernelRow") -> str:
     """Write a grid."""
     if row.grid is None:
         return "-"
-    return "x".join(str(size) for size in row.grid) + (MARK if "underfilled_grid" in row.flags else "")
+    return "x".join(str(size) for size in row.grid) + (MARK if _GRID_MARKS & set(row.flags) else "")
 
 
 def marks_text(rows: "Sequence[KernelRow]") -> str:

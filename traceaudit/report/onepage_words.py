@@ -120,7 +120,7 @@ def where_block(page: "OnePage") -> Block:
     unreliable = page.completeness.verdict is Verdict.UNRELIABLE
     whole = step.window_ns if step.wall_ns is None else step.wall_ns
     name = "window" if step.wall_ns is None else "wall"
-    full_speed = step.dilation is not None and step.dilation > DILATED and step.full_speed_idle_ns is not None
+    full_speed = step.dilation is not None and step.full_speed_idle_ns is not None
     idle = (step.full_speed_idle_ns or 0.0) if full_speed else step.idle_ns
     busy_mark = DOUBT if unreliable or doubted(device, "busy_ns") else ""
     idle_mark = DOUBT if unreliable or busy_mark or (doubted(device, "idle_ns") and not full_speed) else ""
@@ -128,6 +128,9 @@ def where_block(page: "OnePage") -> Block:
     answer += "" if unreliable else f" ({percent(step.busy_ns, whole)}{busy_mark} of the {name})"
     answer += f", idle {duration(idle)}{idle_mark}"
     answer += "" if unreliable else f" ({percent(idle, whole)}{idle_mark})"
+    if full_speed and step.dilation is not None and step.dilation <= DILATED:  # the table shows the profile's
+        as_profiled = DOUBT if unreliable or doubted(device, "idle_ns") else ""
+        answer += f", {duration(step.idle_ns)}{as_profiled} as profiled"
     if step.residual_ns is not None and step.residual_ns >= NOTABLE_FRAC * whole:
         answer += f", outside the trace {duration(step.residual_ns)} ({percent(step.residual_ns, whole)})"
     evidence = []

@@ -198,9 +198,10 @@ def _host_cost(device: "DeviceAudit", mark: str) -> str:
     if ledger.idle_latency_by.launch_call:
         parts.append(f"launch calls {per_step(ledger.idle_latency_by.launch_call)}")
     text = f"Host cost {per_step(ledger.host_cost_ns)} a step ({' + '.join(parts)})"
-    top = sorted(((time_ns, name) for name, time_ns in ledger.idle_host_by.items() if time_ns), reverse=True)[:2]
-    if not top:
+    if not ledger.accounts.idle_host:
         return f"{text}."
+    causes = {**ledger.idle_host_by, "launch calls": ledger.idle_latency_by.launch_call}
+    top = sorted(((time_ns, name) for name, time_ns in causes.items() if time_ns), reverse=True)[:2]
     text += ": mostly " + " and ".join(f"{label_of(name)} {per_step(time_ns)}" for time_ns, name in top)
     if top[0][1] == "unrecorded":
         text += "; Python stacks (with_stack=True) would name what the host did"

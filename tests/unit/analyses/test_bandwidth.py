@@ -21,6 +21,7 @@ from traceaudit.model.schema import HostCategory
 
 BF16 = "c10::BFloat16"
 MM = {"Input Dims": [[16, 2048], [2048, 3072]], "Input type": [BF16, BF16]}
+ADD = "triton_poi_fused_add_0"
 MM_BYTES = (16 * 2048 + 2048 * 3072 + 16 * 3072) * 2
 
 
@@ -211,6 +212,61 @@ def test_shapes_are_borrowed_in_order():
     moved = {row.name: row.rates.moved_bytes for row in device.kernels}
     assert moved == {"gemm_a": 2 * MM_BYTES, "relu": 512, "new_kernel": None}
     assert notes[0].startswith("shapes from trace.json: 3 of 4 kernels")
+
+
+def attending(grid):
+    """16 query heads and 4 heads of keys and values of 128, for 2 requests of 1024 tokens, in 100 µs."""
+    query, cache = [2, 16, 1, 128], [2, 4, 1024, 128]
+    details = {"Input Dims": [query, cache, cache], "Input type": [BF16] * 3}
+    made = TraceBuilder(device="NVIDIA H100 80GB HBM3")
+    made.op("aten::_scaled_dot_product_flash_attention", at=0, dur=90, **details)
+    launch = made.launch(at=2)
+    launch.kernel("flash_fwd", at=12, dur=100, grid=grid)
+    launch.kernel("flash_combine", at=120, dur=10, grid=[1, 16, 2])
+    return only_flags(view_of(made))
+
+
+def only_flags(view):
+    device, codes, _ = report(view)
+    return {row.name: row.flags for row in device.kernels}, codes
+
+
+@pytest.mark.parametrize(
+    ("grid", "again"),
+    [
+        ([16, 1, 1], True),  # a block for each query head
+        ([1, 32, 1], True),  # of both requests
+        ([1, 16, 2], True),
+        ([1, 4, 2], False),  # a block for each head of keys and values
+        ([1, 16, 8], False),  # 16 parts of the sequence, and 4 heads of 2 requests
+        ([132, 1, 1], False),  # says nothing
+    ],
+)
+def test_blocks_of_query_heads_that_share_keys_read_them_again(grid, again):
+    flags, codes = attending(grid)
+    assert ("re_reads" in flags["flash_fwd"], "re_reads" in codes) == (again, again)
+    assert "re_reads" not in flags["flash_combine"]  # it adds up, and reads no keys
+
+
+def test_another_grid_is_another_shape_but_for_generated_kernels():
+    fused = {
+        "Input Dims": [[64], [64], []],
+        "Input type": ["float", "float", "Scalar"],
+        "Concrete Inputs": ["", "", "64"],
+    }
+    other = TraceBuilder(device="NVIDIA H100 80GB HBM3")
+    for at, name, kernel, details in ((0, "aten::mm", "gemm_a", MM), (100, ADD, ADD, fused)):
+        other.op(name, at=at, dur=90, **details)
+        other.launch(at=at + 2).kernel(kernel, at=at + 12, dur=5, grid=[8, 1, 1])
+    replay = TraceBuilder(device="NVIDIA H100 80GB HBM3")
+    graph = replay.graph_launch(at=0, dur=20)
+    graph.kernel("gemm_a", at=30, dur=5, grid=[16, 1, 1])
+    graph.kernel(ADD, at=40, dur=5, grid=[4, 1, 1])
+    device, _, notes = report(view_of(replay), other=view_of(other))
+    moved = {row.name: row.rates.moved_bytes for row in device.kernels}
+    assert moved == {"gemm_a": None, ADD: 2 * 64 * 4}
+    assert "1 of 2 kernels" in notes[0]
+    assert notes[0].endswith("1 of them by name alone; 1 have it with another grid, so another shape, and stay unknown")
 
 
 def test_roles_come_from_the_model():

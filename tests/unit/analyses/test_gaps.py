@@ -116,6 +116,15 @@ class TestCauses:
         trace.launch(at=90, dur=2).kernel("b", at=95, dur=5)
         assert row(gaps_of(trace), "between", "a", "b").where == "part 3; part 2; part 1"
 
+    def test_a_compiled_graph_has_one_name_whatever_its_key(self):
+        trace = one_step()
+        trace.launch(at=0, dur=1).kernel("a", at=0, dur=10)
+        trace.annotation("## Call CompiledFxGraph fe4gojamosn6 ##", at=20, dur=30)
+        trace.op("## Call CompiledFxGraph fdtnklesum2q ##", at=50, dur=30)
+        trace.launch(at=90, dur=2).kernel("b", at=95, dur=5)
+        assert self.between(trace) == {"framework": 60, "unrecorded": 20, "delivery": 3, "launch_call": 2}
+        assert row(gaps_of(trace), "between", "a", "b").where == "## Call CompiledFxGraph ##"
+
     def test_turnaround_of_work_that_was_queued(self):
         trace = one_step()
         trace.launch(at=0, dur=1).kernel("a", at=0, dur=10)
@@ -169,7 +178,10 @@ class TestCauses:
 
 class TestHostLedger:
     def test_every_instant_of_the_steps(self):
-        """Three steps of 100: calls 3 x 4, an op [60, 80) in idle time, a wait [30, 40) under the kernel."""
+        """Three steps of 100: calls 3 x 4, an op [60, 80) in idle time, a wait [30, 40) under the kernel.
+
+        Each step is idle for 70: 60 before its launch, 4 in the call, and 6 behind it, for which the host does nothing.
+        """
         trace = standard()
         trace.op("aten::mm", at=60, dur=20)
         trace.call("cudaStreamSynchronize", at=30, dur=10)
@@ -180,8 +192,29 @@ class TestHostLedger:
             "launch_api": (12, 12),
             "framework": (20, 20),
             "sync": (10, 0),
-            "unrecorded": (258, 178),
+            "unrecorded": (258, 160),
         }
+
+    def test_a_host_that_works_beside_the_gaps_of_a_graph_is_not_exposed(self):
+        """Nodes [10, 40) and [50, 90) of one launch, an op [35, 55) over the gap; then the host has the last 10."""
+        trace = one_step()
+        trace.graph_launch(at=0, dur=4).kernel("a", at=10, dur=30).kernel("b", at=50, dur=40)
+        trace.op("aten::mm", at=35, dur=20)
+        trace.op("aten::add", at=92, dur=3)
+        shares = gaps_of(trace).host.shares
+        exposed = {name: share.exposed_ns // 1000 for name, share in shares.items() if share.exposed_ns}
+        assert exposed == {"launch_api": 4, "framework": 3, "unrecorded": 7}
+
+    def test_each_gap_counts_for_the_thread_that_ends_it(self):
+        """Thread 2 launches once, at 60 for [62, 70): in [50, 62) the device waits for it, whatever thread 1 does."""
+        trace = one_step()
+        trace.launch(at=0, dur=2).kernel("a", at=0, dur=50)
+        trace.launch(at=60, dur=2, thread=2).kernel("b", at=62, dur=8)
+        trace.op("aten::mm", at=40, dur=40)
+        trace.launch(at=80, dur=2).kernel("c", at=82, dur=18)
+        shares = gaps_of(trace).host.shares
+        exposed = {name: share.exposed_ns // 1000 for name, share in shares.items() if share.exposed_ns}
+        assert exposed == {"framework": 10, "launch_api": 2}
 
     def test_no_thread_is_known(self):
         """Nothing was launched and no marker tells a thread: all is unrecorded."""
@@ -307,7 +340,8 @@ class TestQueueDepth:
 def test_the_path_is_that_of_a_typical_step():
     """Windows 100, 130 and 80: the first is the median.
 
-    The last step is more than a tenth off and is left out, of two the shorter counts as typical: step 0.
+    The last step is more than a tenth off and is left out, of two the shorter counts as typical: step 0. Its host
+    went on to the next launch at 110 and never waited for the kernel [20, 50).
     """
     trace = TraceBuilder()
     for i, (at, length) in enumerate(((0, 100), (100, 130), (230, 80))):
@@ -316,9 +350,29 @@ def test_the_path_is_that_of_a_typical_step():
     path = gaps_of(trace).path
     assert (path.step, path.window_ns) == (0, 100_000)
     assert {(part.kind, part.name): part.time_ns // 1000 for part in path.parts} == {
-        ("queue", "gemm"): 50,
-        ("op", "gemm"): 30,
-        ("before", None): 10,
-        ("delivery", "gemm"): 6,
+        ("host", "cudaLaunchKernel"): 86 + 10,
         ("launch_call", "cudaLaunchKernel"): 4,
     }
+
+
+def test_a_wait_for_a_collective_shows_as_the_collective():
+    """
+    stream 8      5 all-reduce 60
+    stream 7   2 a 10               75 b 90    the wait is enqueued between a's launch and b's; b restarts 15 behind
+
+    The all-reduce halved in time would have let b start at 47.5: on the path are 55 of communication, not 65 of queue.
+    """
+    trace = one_step(90)
+    trace.launch(at=0, dur=1).kernel("a", at=2, dur=8)
+    trace.launch(at=1, dur=1).kernel("ncclDevKernel_AllReduce", at=5, dur=55, stream=8)
+    trace.call("hipStreamWaitEvent", at=2, dur=0.5)
+    trace.launch(at=3, dur=1).kernel("b", at=75, dur=15)
+    path = gaps_of(trace).path
+    assert {(part.kind, part.name, part.op_kind): part.time_ns // 1000 for part in path.parts} == {
+        ("op", "ncclDevKernel_AllReduce", "comm"): 55,
+        ("op", "b", "compute"): 15,
+        ("event", "b", None): 15,
+        ("delivery", "ncclDevKernel_AllReduce", None): 3,
+        ("launch_call", "cudaLaunchKernel", None): 2,
+    }
+    assert path.of_op_kinds("comm", "compute") == 70_000

@@ -134,6 +134,24 @@ class TestSync:
         trace.launch("cudaMemcpyAsync", at=5, dur=35).memcpy(at=10, dur=10)
         assert causes(trace) == {"sync": 20, "unrecorded": 60}
 
+    @pytest.mark.parametrize("name", ["cudaLaunchKernel", "cuLaunchKernelEx", "cudaGraphLaunch", "cudaMemsetAsync"])
+    def test_a_launch_that_outlasts_its_own_op_was_slow(self, name):
+        """The launch [15, 50) of an op [20, 25): from 25 to 50 its thread waited for nothing."""
+        trace = waiting()
+        trace.launch(name, at=15, dur=35).kernel("x", at=20, dur=5)
+        found = causes(trace)
+        assert found == {"launch_api": 25, "unrecorded": 5 + 50}
+
+    @pytest.mark.parametrize(("late", "blocks"), [(9, True), (8, False)])
+    def test_launches_block_where_nearly_all_outlast_their_ops(self, late, blocks):
+        """Ten launches 5 long on another queue; the ops of `late` end at 3, those of the rest at 8; a copy is none."""
+        trace = TraceBuilder()
+        for at in range(10):
+            trace.launch(at=20 * at, dur=5).kernel("k", at=20 * at + 2, dur=1 if at < late else 6)
+        trace.launch("cudaMemcpyAsync", at=300, dur=5).memcpy(at=302, dur=6)
+        view = view_of(trace)
+        assert int(blocking_rows(view.trace, view.ops).sum()) == (late if blocks else 0)
+
     def test_one_that_returns_with_its_op_does_not_block(self):
         """The call [5, 20) of a copy [10, 20) is over when the copy is."""
         trace = waiting()
@@ -222,6 +240,34 @@ class TestNames:
         trace.op("cudaMalloc", at=40, dur=15)
         trace.call("cudaMalloc", at=60, dur=20)
         assert causes(trace) == {"annotation:cudaMalloc": 10, "framework": 15, "other_api": 20, "unrecorded": 45}
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "## Call CompiledFxGraph fe4gojamosn6hdsis7gixa6hvnaw7nwlnbowzurj3ynqdbzfa5bu ##",
+            "Torch-Compiled Region: 0/1",
+            "TorchDynamo Cache Lookup",
+            "Pregraph bytecode",
+            "AOTDispatcher Runtime Wrapper Prologue",
+            "nccl:all_reduce",
+        ],
+    )
+    def test_annotations_of_the_framework_are_framework(self, name):
+        """They come as ops or as annotations, by the version of torch: the cause is one, and carries no key."""
+        trace = waiting()
+        trace.annotation(name, at=20, dur=10)
+        trace.op(name, at=40, dur=15)
+        assert causes(trace) == {"framework": 25, "unrecorded": 65}
+
+    def test_parts_of_the_program_that_torch_names_are_annotations(self):
+        trace = waiting()
+        trace.annotation("Optimizer.step#SGD.step", at=20, dur=10)
+        trace.annotation("## forward ##", at=40, dur=15)
+        assert causes(trace) == {
+            "annotation:Optimizer.step#SGD.step": 10,
+            "annotation:## forward ##": 15,
+            "unrecorded": 65,
+        }
 
     def test_frames_of_one_function_are_one_cause(self):
         """The line number and the address of an object say nothing about where the time went."""

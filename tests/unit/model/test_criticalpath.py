@@ -38,7 +38,7 @@ def test_launch_wait_launch():
     trace.call("cudaStreamSynchronize", at=16, dur=29)
     trace.launch("cudaLaunchKernel", at=50, dur=4).kernel("b", at=60, dur=20)
     assert path(trace, 0, 100) == [
-        ("before", None, 0, 10),
+        ("host", "cuLaunchKernel", 0, 10),
         ("launch_call", "cuLaunchKernel", 10, 14),
         ("delivery", "a", 14, 20),
         ("op", "a", 20, 40),
@@ -47,8 +47,48 @@ def test_launch_wait_launch():
         ("launch_call", "cudaLaunchKernel", 50, 54),
         ("delivery", "b", 54, 60),
         ("op", "b", 60, 80),
-        ("queue", "b", 80, 100),
+        ("host", None, 80, 100),
     ]
+
+
+def test_up_to_the_windows_end_the_host_worked_for_the_next_launch():
+    """The same, and a third launch [110, 114) behind the window: its host never waited for b [60, 80)."""
+    trace = TraceBuilder()
+    trace.op("aten::mm", at=0, dur=100)
+    trace.launch("cuLaunchKernel", at=10, dur=4).kernel("a", at=20, dur=20)
+    trace.call("cudaStreamSynchronize", at=16, dur=29)
+    trace.launch("cudaLaunchKernel", at=50, dur=4).kernel("b", at=60, dur=20)
+    trace.launch("cudaLaunchKernelExC", at=110, dur=4).kernel("c", at=120, dur=20)
+    assert path(trace, 0, 100)[-3:] == [
+        ("host", "cudaLaunchKernel", 45, 50),
+        ("launch_call", "cudaLaunchKernel", 50, 54),
+        ("host", "cudaLaunchKernelExC", 54, 100),
+    ]
+
+
+def test_a_gap_at_the_end_is_that_of_the_op_that_ends_it():
+    """Launched at [3, 5), b begins at 43: at 42 it is still its turn in the queue that lasts."""
+    trace = TraceBuilder()
+    trace.launch(at=0, dur=2).kernel("a", at=10, dur=30)
+    trace.launch(at=3, dur=2).kernel("b", at=43, dur=27)
+    assert path(trace, 0, 42)[-2:] == [("op", "a", 10, 40), ("queue", "b", 40, 42)]
+
+
+def test_a_thread_whose_first_launch_comes_next_says_nothing():
+    """Thread 2 launches c at 110, behind the window, and nothing before: what ended last is b, the host behind it."""
+    trace = TraceBuilder()
+    trace.launch(at=50, dur=4).kernel("b", at=60, dur=20)
+    trace.op("aten::mm", at=0, dur=100)
+    trace.launch(at=110, dur=4, thread=2).kernel("c", at=120, dur=20)
+    assert path(trace, 0, 100)[-2:] == [("op", "b", 60, 80), ("host", None, 80, 100)]
+
+
+def test_of_ops_that_run_up_to_the_end_the_first_to_end_counts():
+    """a [10, 60) on 7 ends with the window, b [20, 90) on 8 does not."""
+    trace = TraceBuilder()
+    trace.launch(at=0, dur=2).kernel("a", at=10, dur=50)
+    trace.launch(at=3, dur=2).kernel("b", at=20, dur=70, stream=8)
+    assert path(trace, 0, 60)[-1] == ("op", "a", 10, 60)
 
 
 def test_a_queue_of_work():
@@ -65,12 +105,12 @@ def test_a_queue_of_work():
     ]
 
 
-def test_a_window_may_begin_inside_an_element():
+def test_a_window_may_begin_and_end_inside_an_element():
     """The same from 20 to 60: inside a, inside b."""
     trace = TraceBuilder()
     trace.launch(at=0, dur=2).kernel("a", at=10, dur=30)
     trace.launch(at=3, dur=2).kernel("b", at=43, dur=27)
-    assert path(trace, 20, 60)[0] == ("op", "a", 20, 40)
+    assert path(trace, 20, 60) == [("op", "a", 20, 40), ("queue", "b", 40, 43), ("op", "b", 43, 60)]
 
 
 def test_inside_a_replay():
@@ -100,7 +140,7 @@ def test_an_op_that_starts_before_its_call_returns():
     trace.op("aten::mm", at=0, dur=40)
     trace.launch(at=10, dur=20).kernel("a", at=15, dur=25)
     assert path(trace, 0, 40) == [
-        ("before", None, 0, 10),
+        ("host", "cudaLaunchKernel", 0, 10),
         ("launch_call", "cudaLaunchKernel", 10, 15),
         ("op", "a", 15, 40),
     ]
@@ -132,4 +172,4 @@ def test_an_op_without_launch_is_bound_from_outside():
 def test_a_window_in_which_nothing_ends():
     trace = TraceBuilder()
     trace.launch(at=0, dur=2).kernel("a", at=10, dur=90)
-    assert path(trace, 20, 60) == [("before", None, 20, 60)]
+    assert path(trace, 20, 60) == [("op", "a", 20, 60)]

@@ -115,9 +115,13 @@ class TestAskedFor:
 
     def test_a_whole_trace_is_divided(self):
         """From the first launch or op to the last op's end, whatever the markers say."""
-        marks = marks_of(marked(("ProfilerStep#1", 10, 20)), divide_by=4)
-        assert (marks.source, marks.reason) == (StepSource.WHOLE_TRACE, "divided into 4 as asked")
+        marks = marks_of(marked(("ProfilerStep#1", 10, 20)), divide_by=1)
+        assert (marks.source, marks.reason) == (StepSource.WHOLE_TRACE, "divided into 1 as asked")
         assert intervals_of(marks) == [(0, 5)]
+
+    def test_more_steps_than_ops_mean_nothing(self):
+        with pytest.raises(UsageError, match="--steps 4: the trace has 1 device op"):
+            marks_of(marked(("ProfilerStep#1", 10, 20)), divide_by=4)
 
 
 def replays(*graphs, **more):

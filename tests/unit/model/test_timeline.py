@@ -207,16 +207,58 @@ class TestEvents:
 
     def test_a_wait_inferred_from_timing(self):
         """Without records: b begins 4 behind a on another stream, a wait was enqueued, nothing else explains it."""
-        trace, _, _ = self.make()
+        trace, _, wait = self.make()
         trace.ops[-1].start_ns = 34_000
+        wait.thread = 2
         assert edges(trace, EdgeType.EVENT) == {("op a", "op b"): 4}
         assert inferred(trace, EdgeType.EVENT) == [("op a", "op b")]
 
-    @pytest.mark.parametrize("start", [35.001, 60])
+    @pytest.mark.parametrize("start", [35.001, 50])
     def test_too_late_to_have_waited(self, start):
+        """The wait is another thread's: timing alone has to tell."""
+        trace, _, wait = self.make()
+        trace.ops[-1].start_ns = round(start * 1000)
+        wait.thread = 2
+        assert edges(trace, EdgeType.EVENT) == {}
+
+    def test_a_wait_inferred_from_the_order_of_calls(self):
+        """The wait was enqueued between other and b: b restarts 20 behind a, which explains 23 of 43."""
+        trace, _, _ = self.make()
+        assert edges(trace, EdgeType.EVENT) == {("op a", "op b"): 20}
+        assert inferred(trace, EdgeType.EVENT) == [("op a", "op b")]
+
+    @pytest.mark.parametrize(("start", "waited"), [(52.999, True), (53, False)])
+    def test_what_it_waited_for_explains_more_than_what_is_left(self, start, waited):
+        """b's call returned at 7 and a ended at 30: 23 are explained."""
         trace, _, _ = self.make()
         trace.ops[-1].start_ns = round(start * 1000)
+        assert bool(edges(trace, EdgeType.EVENT)) is waited
+
+    @pytest.mark.parametrize(("start", "waited"), [(250, True), (250.001, False)])
+    def test_a_restart_takes_at_most_50(self, start, waited):
+        """a is longer, [10, 200)."""
+        trace, _, _ = self.make()
+        trace.ops[1].dur_ns, trace.ops[-1].start_ns = 190_000, round(start * 1000)
+        assert bool(edges(trace, EdgeType.EVENT)) is waited
+
+    def test_a_wait_concerns_the_next_op_of_its_queue_alone(self):
+        """Another op of stream 8 was launched at 5, between the wait and b: the wait was its own, or none of theirs."""
+        trace, _, _ = self.make()
+        trace.launch(at=5, dur=0.5).kernel("next", at=6, dur=1, stream=8)
         assert edges(trace, EdgeType.EVENT) == {}
+
+    def test_no_wait_for_what_was_launched_behind_it(self):
+        """a's launch moves to 5, behind the wait at 4."""
+        trace, _, _ = self.make()
+        trace.host[1].start_ns = 5_000
+        assert edges(trace, EdgeType.EVENT) == {}
+
+    def test_of_several_the_last_to_end_counts(self):
+        """c [12, 40) on a third stream was launched before the wait as well, d [12, 45) behind it."""
+        trace, _, _ = self.make()
+        trace.launch(at=3, dur=0.5).kernel("c", at=12, dur=28, stream=9)
+        trace.launch(at=5, dur=0.5).kernel("d", at=12, dur=33, stream=10)
+        assert edges(trace, EdgeType.EVENT) == {("op c", "op b"): 10}
 
     def test_no_wait_was_enqueued(self):
         trace = TraceBuilder()

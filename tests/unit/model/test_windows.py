@@ -239,4 +239,4 @@ def test_a_whole_trace_is_one_window_that_owns_every_op():
     trace.op("aten::mm", at=70, dur=2)
     assert step_of(trace) == {"a": 0, "b": 0}
     assert edges(trace) == [4, 60]
-    assert edges(trace, steps=StepOptions(divide_by=3)) == [4, 60]
+    assert edges(trace, steps=StepOptions(divide_by=2)) == [4, 60]

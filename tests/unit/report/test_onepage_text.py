@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import founding
 import pytest
@@ -16,6 +17,7 @@ from traceaudit.report import render
 from traceaudit.report.onepage_bounds import decision_lines, floor_block, gain_block, hidden_text, kernels_answer
 from traceaudit.report.onepage_words import batch_block, step_block, where_block
 
+TRANSFORMERS = Path(__file__).parents[3] / "traces" / "transformers"
 V4 = RooflineFlags(model="deepseek-v4-flash", tp=4, context="320")
 
 
@@ -45,6 +47,21 @@ def unreliable(page):
     lost = Finding("idle_while_pending", Severity.ERROR, "rows were cut away", hint="record again")
     completeness = Completeness.of((*made.completeness.findings, lost))
     return replace(made, reconciliation=replace(made.reconciliation, completeness=completeness))
+
+
+def test_busy_and_idle_share_the_wall_where_the_profile_is_a_little_longer():
+    """Wall 843.4 µs, busy 780.5 µs: 62.9 µs are left, 7.5 % of the wall; the window of 852.0 µs has 71.5 µs of idle."""
+    request = onepage_request(
+        wall=WallFlags(),
+        steps=StepFlags(),
+        selection=SelectionFlags(),
+        scheduler=None,
+        server_logs=(),
+        floor=RooflineFlags(model=str(TRANSFORMERS / "compiled-config.json"), batch=8, context="1025"),
+    )
+    block = where_block(audit.onepage(str(TRANSFORMERS / "compiled.json.gz"), request))
+    assert block.answer == "busy 780 µs (92.5% of the wall), idle 62.9 µs (7.5%), 71.5 µs as profiled"
+    assert block.evidence[0].startswith("idle split as in the profile (estimate): ")
 
 
 def test_an_unreliable_trace_shows_no_share_of_idle_time(unreliable):

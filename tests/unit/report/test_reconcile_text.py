@@ -82,6 +82,12 @@ def test_host_cost_and_scheduler_lead():
     assert "Scheduler time 350 µs a step, 330 µs of it exposed" in text
 
 
+def test_launch_calls_are_among_the_causes_of_host_cost():
+    """Calls of 5.50 ms are more than the largest cause of idle_host, the framework with 3.75 ms."""
+    text = flat(table(samples.eager_dilated()))
+    assert "launch calls 5.50 ms): mostly launch calls 5.50 ms and framework 3.75 ms." in text
+
+
 def test_coarse_times_carry_their_error():
     assert "busy 500 µs ± 4.00 µs, idle 300 µs ± 4.00 µs" in flat(table(samples.coarse()))
 

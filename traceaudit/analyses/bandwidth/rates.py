@@ -8,6 +8,7 @@ import numpy as np
 from traceaudit.analyses.bandwidth.context import Context, indices
 from traceaudit.analyses.bandwidth.judge import Facts, bound_of, level_of, underfilled
 from traceaudit.analyses.bandwidth.plausible import impossible, starved
+from traceaudit.analyses.bandwidth.rereads import re_reads
 from traceaudit.model import intervals
 from traceaudit.model.bytes.shares import UNKNOWN, OpWork
 from traceaudit.model.bytes.work import Work
@@ -80,6 +81,10 @@ def _rated(row: KernelRow, ops: I64, device: Context) -> tuple[KernelRow, list[F
     if row.kind == Kind.COMPUTE.name.lower() and underfilled(facts):
         flags.append("underfilled_grid")
         findings.append(starved(row, facts, rates, device))
+    again = re_reads(row, ops, rates, device)
+    if again is not None:
+        flags.append(again.code)
+        findings.append(again)
     role = _role(ops, device)
     rated = replace(row, rates=rates, bound=bound, bound_rule=rule, flags=tuple(flags), role=role)
     return rated, findings
@@ -88,7 +93,7 @@ def _rated(row: KernelRow, ops: I64, device: Context) -> tuple[KernelRow, list[F
 def _rates(ops: I64, duration: I64, device: Context) -> tuple[KernelRates, float | None, float | None]:
     """Return the rates of a row, and the mean times of a launch that bytes and FLOP alone would take."""
     work = device.work
-    known = work.work[ops] != UNKNOWN
+    known = work.known[ops]
     counted = work.flop[ops] != UNKNOWN
     if not known.any():
         return KernelRates(), None, None
@@ -105,7 +110,7 @@ def _rates(ops: I64, duration: I64, device: Context) -> tuple[KernelRates, float
     count = int(known.sum())
     rates = KernelRates(
         moved_bytes=total,
-        bytes_source="+".join(dict.fromkeys(work.works[index].source for index in indices(ops, device))),
+        bytes_source="+".join(dict.fromkeys(work.works[index].source for index in indices(ops[known], device))),
         assumption=largest.assumption,
         covered_launches=count,
         achieved_gbps=total / time if time else None,
@@ -159,7 +164,7 @@ def _level(ops: I64, duration: I64, device: Context) -> MemoryLevel | None:
     work, time = device.work, dict[MemoryLevel | None, int]()
     columns = (work.work[ops], work.read_bytes[ops], work.write_bytes[ops], duration)
     for index, read, write, spent in zip(*(column.tolist() for column in columns), strict=True):
-        if index != UNKNOWN:
+        if index != UNKNOWN and read + write:
             level = level_of(work.works[index], read, read + write, device.ceilings.l2_bytes)
             time[level] = time.get(level, 0) + spent
     return max(time, key=lambda level: time[level]) if time else None
@@ -184,7 +189,8 @@ def _sources(view: DeviceView, work: OpWork, chosen: I64) -> tuple[tuple[str, in
     """Return the op time by source of bytes, most first."""
     duration = view.ops.end_ns[chosen] - view.ops.start_ns[chosen]
     time: dict[str, int] = {}
-    for index, spent in zip(work.work[chosen].tolist(), duration.tolist(), strict=True):
-        source = "none" if index == UNKNOWN else str(work.works[index].source)
+    index = np.where(work.known[chosen], work.work[chosen], UNKNOWN)
+    for piece, spent in zip(index.tolist(), duration.tolist(), strict=True):
+        source = "none" if piece == UNKNOWN else str(work.works[piece].source)
         time[source] = time.get(source, 0) + spent
     return tuple(sorted(time.items(), key=lambda item: -item[1]))

@@ -81,6 +81,8 @@ def other_run(view: DeviceView, options: KernelOptions) -> OtherRun:
 def _borrowed(found: Borrowed, path: str) -> str:
     share = 100 * found.matched_ns / found.time_ns if found.time_ns else 0.0
     by_name = f", {found.by_name_only} of them by name alone" if found.by_name_only else ""
+    if found.other_grid:
+        by_name += f"; {found.other_grid:,} have it with another grid, so another shape, and stay unknown"
     return (
         f"shapes from {path}: {found.matched:,} of {found.ops:,} kernels without bytes of their own have their like "
         f"there ({share:.1f}% of their time){by_name}"

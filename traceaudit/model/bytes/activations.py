@@ -122,7 +122,7 @@ def activation(
     kind, text
         Class and name.
     blocks, threads
-        Blocks of the grid, and threads of a block along x.
+        Blocks of the grid (0: not known), and threads of a block along x.
     place
         Where it stands.
     roles, sizes
@@ -168,7 +168,7 @@ def _by_name(
             normed, weight = sizes.normed(blocks, place.layer)
             times = 2 if _RESIDUAL.search(text) else 1
             found = times * normed + weight, times * normed, "each state and the weight once"
-        case KernelClass.GATHER if blocks * threads * WIDEST_LOAD_ELEMENTS >= sizes.model.hidden:
+        case KernelClass.GATHER if not blocks or blocks * threads * WIDEST_LOAD_ELEMENTS >= sizes.model.hidden:
             found = sizes.hidden, sizes.hidden, "a row for each token"
         case KernelClass.SAMPLING if place.ending:
             found = sizes.logits, sizes.logits if "oftmax" in text else 0.0, "all logits"

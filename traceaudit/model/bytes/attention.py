@@ -34,7 +34,15 @@ def _dense(*, causal: int, mask: int | None = None, heads_last: bool = False) ->
         pairs = _pairs(asked, cached, causal=call.flag(causal))
         flop = 2 * batch * query.dims[heads] * pairs * (dim + value_dim)
         written = batch * query.dims[heads] * asked * value_dim * query.item_bytes
-        return Work(Family.ATTENTION, Source.SHAPE, read, written, flop, compute_dtype(query.dtype))
+        return Work(
+            Family.ATTENTION,
+            Source.SHAPE,
+            read,
+            written,
+            flop,
+            compute_dtype(query.dtype),
+            heads=(query.dims[heads], key.dims[heads], batch),
+        )
 
     return model
 

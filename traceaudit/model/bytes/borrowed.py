@@ -1,7 +1,8 @@
 """Bytes borrowed from another run of the same model: a replay has no shapes, the eager run of it has.
 
 The kernel sequence of each step is aligned, in order, with that of one step of the other run: first by name and grid,
-then, inside what differs, by name alone.
+then, inside what differs, by name alone. A kernel with another grid works on something else, so it gets no bytes; only
+generated kernels do, whose blocks each process sizes for itself.
 """
 
 from collections import Counter
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from traceaudit.model.alignment import align
+from traceaudit.model.bytes.generated import is_generated
 from traceaudit.model.bytes.shares import OpWork, OpWorkBuilder
 from traceaudit.model.bytes.work import Work
 from traceaudit.model.identity import identity_of
@@ -39,7 +41,9 @@ class Borrowed:
     Attributes
     ----------
     ops, matched, by_name_only
-        Kernels without bytes of their own, those matched, and of these the ones whose grids differ.
+        Kernels without bytes of their own, those matched, and of these the generated ones whose grids differ.
+    other_grid
+        Kernels that only have their like with another grid, and so no bytes.
     time_ns, matched_ns
         Their op time.
     """
@@ -49,6 +53,7 @@ class Borrowed:
     by_name_only: int
     time_ns: int
     matched_ns: int
+    other_grid: int = 0
 
 
 def borrow(into: OpWorkBuilder, names: tuple[str, ...], ops: DeviceOps, step: I64, other: OtherRun) -> Borrowed:
@@ -57,7 +62,7 @@ def borrow(into: OpWorkBuilder, names: tuple[str, ...], ops: DeviceOps, step: I6
     wanted = _tokens(other.names, other.ops, reference)
     is_open = into.open()
     pairs: dict[tuple[Token, ...], list[tuple[int, int, bool]]] = {}
-    by_name = matched = matched_ns = 0
+    by_name = matched = matched_ns = other_grid = 0
     duration = ops.end_ns - ops.start_ns
     for members in _sequences(ops, step):
         tokens = _tokens(names, ops, members)
@@ -69,12 +74,15 @@ def borrow(into: OpWorkBuilder, names: tuple[str, ...], ops: DeviceOps, step: I6
             work = other.work.of(source)
             if work is None or not is_open[op]:
                 continue
+            if not same_grid and not is_generated(names[int(ops.name[op])]):
+                other_grid += 1
+                continue
             _copy(into, op, other, source, _renamed(work, other.path, same_grid=same_grid))
             matched += 1
             matched_ns += int(duration[op])
             by_name += not same_grid
     candidates = is_open & (ops.op_type == OpType.KERNEL)
-    return Borrowed(int(candidates.sum()), matched, by_name, int(duration[candidates].sum()), matched_ns)
+    return Borrowed(int(candidates.sum()), matched, by_name, int(duration[candidates].sum()), matched_ns, other_grid)
 
 
 def _copy(into: OpWorkBuilder, op: int, other: OtherRun, source: int, work: Work) -> None:

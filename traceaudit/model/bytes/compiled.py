@@ -8,8 +8,9 @@ of which it writes one row.
 import math
 
 from traceaudit.model.bytes.facts import Facts
-from traceaudit.model.bytes.generated import is_generated
-from traceaudit.model.bytes.operands import OpCall
+from traceaudit.model.bytes.generated import fused_words, is_generated
+from traceaudit.model.bytes.kernelclass import KernelClass, kernel_class
+from traceaudit.model.bytes.operands import OpCall, Operand
 from traceaudit.model.bytes.work import Family, Source, Work
 
 __all__ = ["annotated", "compiled"]
@@ -41,6 +42,8 @@ def compiled(call: OpCall, facts: Facts) -> Work | None:  # noqa: ARG001  (every
     operands = list(call.tensors())
     if not operands or not counts:
         return None
+    if kernel_class(call.name) is KernelClass.ACTIVATION and "mul" in fused_words(call.name):
+        return _gated(operands[-1], walked)
     sizes = [min(item.stored, walked) * item.item_bytes for item in operands]
     written = sizes[-1]
     return Work(
@@ -50,6 +53,15 @@ def compiled(call: OpCall, facts: Facts) -> Work | None:  # noqa: ARG001  (every
         written,
         assumption="each argument once, the last one written; updates in place count once",
     )
+
+
+def _gated(result: Operand, walked: int) -> Work:
+    """Model the activation of a gate times what it gates: two inputs, whatever the arguments look like.
+
+    Both may be halves of one argument, or one of them be overwritten by the result.
+    """
+    size = walked * result.item_bytes
+    return Work(Family.COMPILED, Source.SHAPE, 2 * size, size, assumption="gate, and what it gates, and the result")
 
 
 def _number(value: object) -> float | None:

@@ -6,6 +6,7 @@ blocks for the elements, so a grid tells their number up to the last block (aten
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 __all__ = ["Walk", "walk_of"]
 
@@ -39,6 +40,7 @@ class Walk:
     block_elements: int
 
 
+@lru_cache(maxsize=4096)
 def walk_of(name: str, blocks: int, threads: int) -> Walk | None:
     """Return what a kernel of PyTorch walks over; None for other kernels, and where the name does not tell.
 

@@ -206,7 +206,9 @@ class _Step:
         return activation(kind, text, self._blocks(op), threads, self._place, self._roles, self._sizes)
 
     def _blocks(self, op: int) -> int:
-        return int(self._ops.grid_x[op]) * int(self._ops.grid_y[op]) * int(self._ops.grid_z[op])
+        """Return the blocks of a launch, 0 where the trace does not tell."""
+        sides = (int(self._ops.grid_x[op]), int(self._ops.grid_y[op]), int(self._ops.grid_z[op]))
+        return 0 if min(sides) < 1 else sides[0] * sides[1] * sides[2]
 
 
 def _put(

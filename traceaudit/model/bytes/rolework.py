@@ -113,6 +113,7 @@ class RoleWork:
             dtype.compute if dtype in {KvDtype.FP8, KvDtype.NVFP4} else "bf16",
             f"role attention, {mixer.label}, cache as {dtype}{_COPIED if copied else ''}; {self._said}",
             "attention",
+            _heads(layer, self._tp, load.batch, copied),
         )
 
     def _experts(self, ffn: Experts) -> Work:
@@ -143,6 +144,16 @@ def _query_widths(layer: Layer) -> tuple[float, float]:
     if isinstance(mixer, Latent):
         return mixer.heads * (mixer.kv_rank + mixer.rope_dim), mixer.heads * mixer.kv_rank
     return 0.0, 0.0
+
+
+def _heads(layer: Layer, tp: int, batch: int, copied: int) -> tuple[int, int, int] | None:
+    mixer = layer.attention
+    if isinstance(mixer, Latent):
+        return mixer.heads // tp, 1, batch
+    if not isinstance(mixer, GroupedQuery):
+        return None
+    asked = mixer.heads // tp
+    return asked, asked if copied else round(_kv_heads(mixer, tp)), batch
 
 
 def _sharing(layer: Layer, tp: int) -> float:

@@ -38,8 +38,11 @@ class OpWork:
 
     @property
     def known(self) -> npt.NDArray[np.bool_]:
-        """Whether a source says what the op moves."""
-        return np.not_equal(self.work, UNKNOWN)
+        """Whether a source says what the op moves.
+
+        A kernel that only helps with a call has a share of nothing: what it moves for itself is not known.
+        """
+        return np.not_equal(self.work, UNKNOWN) & ((self.moved_bytes > 0) | (self.flop > 0))
 
     @property
     def moved_bytes(self) -> I64:

@@ -62,6 +62,8 @@ class Work:
         What was assumed, in one clause; empty where the shapes leave no choice.
     role
         Part of the model that it belongs to, None where that was not asked for.
+    heads
+        Of attention: query heads, heads of the keys and values that it reads, and requests; None where not known.
     """
 
     family: Family
@@ -72,6 +74,7 @@ class Work:
     dtype: str | None = None
     assumption: str = ""
     role: str | None = None
+    heads: tuple[int, int, int] | None = None
 
     @property
     def moved_bytes(self) -> int:

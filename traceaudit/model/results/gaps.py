@@ -85,7 +85,11 @@ class GapRow:
 
 @dataclass(frozen=True, slots=True)
 class HostShare:
-    """Time of the launching thread on one thing: total, and the part that falls in idle time of the used windows."""
+    """Time of the launching thread on one thing: total, and the part in which the device waited for it.
+
+    The device waits for the thread in the `idle_host` and `launch_call` of the used windows that end with its launches:
+    if no other thread launches, the exposed parts sum to the ledger's host cost.
+    """
 
     total_ns: int
     exposed_ns: int
@@ -128,12 +132,16 @@ class ShortGaps:
 
 @dataclass(frozen=True, slots=True)
 class PathPart:
-    """All stretches of a critical path of one kind about one op or call; None for no name."""
+    """All stretches of a critical path of one kind about one op or call; None for no name.
+
+    `op_kind` says what an op that runs is for, ``compute``, ``comm``, ``memcpy`` or ``memset``; else it is None.
+    """
 
     kind: str
     name: str | None
     count: int
     time_ns: int
+    op_kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +155,10 @@ class CriticalPath:
     def __post_init__(self) -> None:
         """Check that the parts sum to the window."""
         conserve("critical path", sum(part.time_ns for part in self.parts), self.window_ns)
+
+    def of_op_kinds(self, *op_kinds: str) -> int:
+        """Return the time in which ops of these kinds run; ns."""
+        return sum(part.time_ns for part in self.parts if part.op_kind in op_kinds)
 
     def by_kind(self) -> dict[str, int]:
         """Return the time of each kind of stretch, most first; ns."""

@@ -203,6 +203,19 @@ def test_a_generated_kernel_touches_no_more_than_it_walks_over():
     assert moved(made) == (16384, 16384, None)
 
 
+@pytest.mark.parametrize(
+    "operands",
+    [
+        (([8, 6144], BF16), ([8, 6144], BF16), 49152),  # the result overwrites one of the inputs
+        (([8, 12288], BF16), ([8, 6144], BF16), 49152),  # gate and up are halves of one tensor
+        (([8, 6144], BF16), ([8, 6144], BF16), ([8, 6144], BF16), 49152),
+    ],
+)
+def test_a_gated_activation_reads_both_of_its_inputs(operands):
+    """294,912 bytes, as counters say of this kernel of ours: 2 x 98,304 read and 98,304 written."""
+    assert moved(call("triton_poi_fused__unsafe_view_mul_silu_9", *operands)) == (2 * 98304, 98304, None)
+
+
 def test_what_is_not_known_stays_unknown():
     assert not has_model("mystery::op")
     assert work_of(call("mystery::op", ([8], FLOAT)), Facts()) is None
