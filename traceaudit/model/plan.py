@@ -112,7 +112,7 @@ def plan_of(timeline: Timeline, audit: DeviceAudit) -> Plan | None:
     plan = Plan(
         timeline=timeline,
         first_step=first,
-        steps=(last - first) * audit.ledger.steps // max(sum(item.used for item in audit.steps.items), 1),
+        steps=audit.ledger.steps if len(audit.steps.items) == 1 else last - first,
         start_ns=start,
         end_ns=end,
         node=node,
