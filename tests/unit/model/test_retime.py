@@ -130,6 +130,27 @@ class TestWaits:
         assert retimed(trace, ops=0) == 51
 
 
+def test_the_slowest_counts_though_another_ends_later():
+    """Thread 1 takes 5 a step; of thread 2 only the calls of 1 are left, and its op comes 300 behind them.
+
+    What ends last grows by 1 a step, and would for sixty rounds more; the step takes 5.
+    """
+    trace = markers(0, 5, end=10)
+    for at in (0, 5):
+        trace.launch(at=at + 1, dur=1).kernel("a", at=at + 3, dur=0.5)
+        trace.launch(at=at + 1, dur=1, thread=2).kernel("b", at=at + 3, dur=0.5, stream=8)
+    plan = planned(trace)
+    late = np.array([plan.timeline.name_of(node) == "b" for node in plan.node.tolist()])
+    of_late = (plan.edge_type == EdgeType.LAUNCH) & late[plan.edge_target]
+    late_calls = np.isin(np.arange(len(plan.node)), plan.edge_source[of_late])
+    costs = recorded_costs(plan)
+    lag = costs.lag_ns.copy()
+    lag[(plan.edge_type == EdgeType.HOST) & late_calls[plan.edge_target]] = 0
+    lag[plan.edge_type == EdgeType.STREAM] = 0
+    lag[of_late] = 300_000
+    assert retime(plan, replace(costs, lag_ns=lag)) == 5_000
+
+
 class TestPlan:
     def test_the_first_waits_for_what_is_last(self):
         """Back at the first call lies the host's time behind the last call and before the first: 86 + 10."""

@@ -34,8 +34,8 @@ FASTER = DeviceWhatIf(
         (
             {},
             (
-                "10.0 ms a step becomes 8.00 ms (between 7.00 ms and 9.00 ms): 2.00 ms or 20.0% saved, 1.25 times as fast; "
-                "then the host bounds the step"
+                "10.0 ms a step becomes 8.00 ms (between 7.00 ms and 9.00 ms): 2.00 ms or 20.0% saved, 1.25 times as "
+                "fast; then the host bounds the step"
             ),
         ),
         (
