@@ -48,14 +48,11 @@ def retime(plan: Plan, costs: Costs) -> float:
     """
     schedule = _Schedule(plan, costs)
     ends = [schedule.round(), schedule.round()]
-    before = float("inf")
-    for _ in range(MAX_ROUNDS):
+    times: list[float] = []
+    while len(times) < 2 or (times[-2] - times[-1] > STEADY_NS and len(times) < MAX_ROUNDS):  # noqa: PLR2004  (a pair)
         ends.append(schedule.round())
-        slowest = float((ends[-1] - ends[-3]).max()) / 2
-        if before - slowest <= STEADY_NS:
-            break
-        before = slowest
-    return slowest / plan.steps
+        times.append(float((ends[-1] - ends[-3]).max()) / 2)
+    return times[-1] / plan.steps
 
 
 class _Schedule:
