@@ -14,6 +14,7 @@ from traceaudit.model.intervals import Intervals
 from traceaudit.model.occupancy import Owner
 from traceaudit.model.options import StepOptions
 from traceaudit.model.pieces import Pieces, cut
+from traceaudit.model.plan import plan_of
 from traceaudit.model.results import DeviceAudit
 from traceaudit.model.results.gaps import (
     CriticalPath,
@@ -25,7 +26,9 @@ from traceaudit.model.results.gaps import (
     PathPart,
     ShortGaps,
 )
+from traceaudit.model.retime import recorded_costs
 from traceaudit.model.schema import I64, HostCategory, Kind
+from traceaudit.model.sides import sides_of
 from traceaudit.model.timeline import Timeline, timeline_of
 
 __all__ = ["SHORT_GAP_NS", "find_gaps"]
@@ -75,7 +78,8 @@ def find_gaps(view: DeviceView, audit: DeviceAudit, steps: StepOptions, *, short
     activity = ThreadActivity(view, steps)
     rows = _rows(view, pieces, idle, activity, audit.ledger.steps)
     host = _host_ledger(view, pieces, used, activity)
-    verdict, shares = _verdict(audit, host)
+    timeline = timeline_of(view)
+    verdict, shares = _verdict(audit, host, host_binds=_host_binds(timeline, audit))
     return DeviceGaps(
         rank=view.rank,
         device=view.device,
@@ -89,7 +93,7 @@ def find_gaps(view: DeviceView, audit: DeviceAudit, steps: StepOptions, *, short
         host=host,
         short=_short(view, pieces, idle, short_ns),
         queue_depth=_queue_depth(view, used),
-        path=_typical_path(view, audit),
+        path=_typical_path(timeline, audit),
         short_names=view.short_names,
     )
 
@@ -264,11 +268,12 @@ def _awaited(view: DeviceView, pieces: Pieces, used: npt.NDArray[np.bool_], thre
     return intervals.union(pieces.start_ns[mine], pieces.end_ns[mine])
 
 
-def _verdict(audit: DeviceAudit, host: HostLedger) -> tuple[Limit, Mapping[str, float]]:
+def _verdict(audit: DeviceAudit, host: HostLedger, *, host_binds: bool) -> tuple[Limit, Mapping[str, float]]:
     """Decide by the largest share of the window.
 
     Blocking calls own the idle time in which they block. They own the time to fill a drained queue as well, if the
-    host's own work is shorter than the device's: without the calls it would have run ahead.
+    host's own work is shorter than the device's: without the calls it would have run ahead. Where the host alone takes
+    the step and the device alone does not, it is the host's, however busy the device is: faster ops would gain nothing.
     """
     ledger = audit.ledger
     window = max(ledger.window_ns, 1)
@@ -285,7 +290,17 @@ def _verdict(audit: DeviceAudit, host: HostLedger) -> tuple[Limit, Mapping[str, 
     }
     best = max(parts, key=lambda limit: parts[limit])
     shares = {limit.value: time / window for limit, time in parts.items()}
-    return (best if parts[best] >= HALF * window else Limit.MIXED), shares
+    if parts[best] < HALF * window:
+        return Limit.MIXED, shares
+    return (Limit.HOST_BOUND if host_binds and best is not Limit.SYNC_BOUND else best), shares
+
+
+def _host_binds(timeline: Timeline, audit: DeviceAudit) -> bool:
+    """Tell whether the host alone takes nearly the step, and the device alone does not."""
+    plan = plan_of(timeline, audit)
+    if plan is None:
+        return False
+    return sides_of(plan, recorded_costs(plan)).binding(audit.step.window_ns) == "host"
 
 
 def _short(view: DeviceView, pieces: Pieces, idle: I64, limit: int) -> ShortGaps:
@@ -312,15 +327,14 @@ def _queue_depth(view: DeviceView, used: npt.NDArray[np.bool_]) -> float:
     return float(waiting.sum()) / max(intervals.measure(windows), 1)
 
 
-def _typical_path(view: DeviceView, audit: DeviceAudit) -> CriticalPath:
+def _typical_path(timeline: Timeline, audit: DeviceAudit) -> CriticalPath:
     """Return the critical path of the used step with the median window."""
     used = sorted((item for item in audit.steps.items if item.used), key=lambda item: item.window_ns)
     step = used[(len(used) - 1) // 2]
-    timeline = timeline_of(view)
     sums: dict[tuple[str, str | None, str | None], tuple[int, int]] = {}
     for stretch in critical_path(timeline, step.start_ns, step.start_ns + step.window_ns):
         name = timeline.name_of(stretch.node) if stretch.node >= 0 else None
-        key = (stretch.kind.value, name, _op_kind(view, timeline, stretch))
+        key = (stretch.kind.value, name, _op_kind(timeline.view, timeline, stretch))
         count, time = sums.get(key, (0, 0))
         sums[key] = (count + 1, time + stretch.end_ns - stretch.start_ns)
     parts = [PathPart(kind, name, count, time, op_kind) for (kind, name, op_kind), (count, time) in sums.items()]

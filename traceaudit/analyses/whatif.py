@@ -1,7 +1,7 @@
 """What a change would buy: the re-timed step, its range, and the naive bound beside it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -9,13 +9,18 @@ import numpy.typing as npt
 from traceaudit.errors import MissingDataError, UsageError
 from traceaudit.model import intervals
 from traceaudit.model.deviceview import DeviceView
-from traceaudit.model.fullspeed import Costs, HostModel, as_profiled, by_factor, by_row
+from traceaudit.model.enclosing import issuing_rows
+from traceaudit.model.fullspeed import HostModel, HostTime, as_profiled, by_factor, by_row, host_time
+from traceaudit.model.intervals import Intervals
 from traceaudit.model.options import Speedup, WhatIfOptions
+from traceaudit.model.plan import Plan, plan_of
 from traceaudit.model.results import DeviceAudit
 from traceaudit.model.results.whatif import DeviceWhatIf, KernelGain
-from traceaudit.model.retime import F64, Plan, plan_of, retime
+from traceaudit.model.retime import F64, Costs, retime
 from traceaudit.model.schema import I64, HostCategory
+from traceaudit.model.sides import sides_of
 from traceaudit.model.timeline import EdgeType, NodeType, timeline_of
+from traceaudit.model.wording import brief
 
 __all__ = ["GRAPH_LAUNCH_NS", "GRAPH_NODE_NS", "KERNELS_RANKED", "gains_of", "predict"]
 
@@ -28,8 +33,8 @@ GRAPH_LAUNCH_NS = 10_000
 GRAPH_NODE_NS = 500
 """Gap between two nodes of a graph; the H200 recordings in `traces/` show 0.1 or 0.4 us, by process."""
 
-BOUND_FRAC = 0.9
-"""A side that alone takes this share of the step bounds it."""
+OUTSIDE_FRAC = 0.5
+"""Time outside the trace that takes more than this share of the step bounds it."""
 
 BUSY_TOLERANCE = 1.02
 """Busy time may exceed the wall by the noise between two runs, not by more."""
@@ -40,17 +45,11 @@ DIFFERS_FRAC = 0.02
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What the options do to a plan: factors on durations of ops, time taken from the host's lags and calls."""
+    """What the options do to a plan: factors on durations of ops, and parts of the host with the share of each left."""
 
     op_factor: F64
-    lag_saving_ns: F64
-    call_saving_ns: F64
+    host_parts: tuple[tuple[HostTime, float], ...]
     matched: dict[str, int]
-
-    @property
-    def on_host(self) -> bool:
-        """Whether time of the host changes."""
-        return bool(self.lag_saving_ns.any() or self.call_saving_ns.any())
 
 
 def predict(
@@ -70,25 +69,30 @@ def predict(
     plan = _plan(view, audit)
     change = _change(plan, options)
     wall = None if _not_the_same_run(audit) else audit.step.wall_ns
-    models = _models(plan, wall, of_host=options.graph_replay or change.on_host)
-    steps = [_predicted(plan, model, change, options) for model in models]
-    baseline = float(wall) if wall is not None else _time(plan, models[0].costs) + models[0].rest_ns
+    of_host = bool(options.graph_replay or options.remove_gaps or change.host_parts)
+    models = _models(plan, audit.step.window_ns, wall, of_host=of_host)
+    outside = max(wall - audit.step.window_ns, 0.0) if wall is not None else 0.0
+    changed = [_changed(plan, model, change, options) for model in models]
+    rests = [outside if options.remove_gaps else model.rest_ns for model in models]
+    steps = [retime(plan, costs) + rest for costs, rest in zip(changed, rests, strict=True)]
+    baseline = float(audit.step.window_ns if wall is None else wall)
     removed = _op_time(plan, 1 - change.op_factor)
     naive = baseline - removed
     return DeviceWhatIf(
         rank=view.rank,
         device=view.device,
         name=view.name,
+        changes=_named(options),
         baseline_ns=baseline,
         predicted_ns=steps[0],
         low_ns=min(steps),
         high_ns=max(steps),
         naive_ns=naive,
         busy_share_frac=audit.step.busy_ns / baseline if baseline else 0.0,
-        bound_by=_bound(plan, models[0], change, options),
+        bound_by=_bound(plan, changed[0], steps[0], outside),
         changed_op_time_ns=removed,
         matched=change.matched,
-        reasons=_reasons(audit, models, steps[0], naive, baseline),
+        reasons=(*_assumed(audit, models, outside, baseline), *_against_naive(steps[0], naive, baseline)),
         kernels=_gains(plan, models[0], ranked),
         steps=plan.steps,
         short_names=view.short_names,
@@ -98,7 +102,7 @@ def predict(
 def gains_of(
     view: DeviceView, audit: DeviceAudit, groups: Sequence[I64], *, ranked: int = KERNELS_RANKED
 ) -> list[float | None]:
-    """Return what removing each group of ops would save a step, re-timed; ns.
+    """Return what making each group of ops instant would save a step, re-timed; ns.
 
     Parameters
     ----------
@@ -116,12 +120,13 @@ def gains_of(
     """
     plan = _plan(view, audit)
     wall = None if _not_the_same_run(audit) else audit.step.wall_ns
-    model = _models(plan, wall, of_host=False)[0]
+    model = _models(plan, audit.step.window_ns, wall, of_host=False)[0]
     group_of = np.full(len(view.ops), -1, np.int64)
     for number, rows in enumerate(groups):
         group_of[rows] = number
-    gains = _saved(plan, model, _of_nodes(plan, group_of), ranked)
-    return [gains[number].save_ns if number in gains else None for number in range(len(groups))]
+    group, base = _of_nodes(plan, group_of), retime(plan, model.costs)
+    saved = {number: base - retime(plan, _instant(model, group == number)) for number in _largest(plan, group, ranked)}
+    return [saved.get(number) for number in range(len(groups))]
 
 
 def _plan(view: DeviceView, audit: DeviceAudit) -> Plan:
@@ -135,19 +140,24 @@ def _plan(view: DeviceView, audit: DeviceAudit) -> Plan:
     return plan
 
 
+def _named(options: WhatIfOptions) -> tuple[str, ...]:
+    flags = {"graph replay": options.graph_replay, "no gaps": options.remove_gaps}
+    return (*(speedup.text for speedup in options.speedups), *(name for name, asked in flags.items() if asked))
+
+
 def _not_the_same_run(audit: DeviceAudit) -> bool:
     """Tell whether the wall is shorter than busy, beyond the noise between two runs: it says nothing about this one."""
     wall = audit.step.wall_ns
     return wall is not None and audit.step.busy_ns > BUSY_TOLERANCE * wall
 
 
-def _models(plan: Plan, wall_ns: int | None, *, of_host: bool) -> list[HostModel]:
+def _models(plan: Plan, window_ns: float, wall_ns: int | None, *, of_host: bool) -> list[HostModel]:
     """Return the ways in which the unprofiled host may differ from the profiled one, the likeliest first.
 
     That the host is as profiled, and what the profiler added lies outside, is no way to look at a change of host time:
     part of what was added would go with it.
     """
-    profiled = as_profiled(plan, wall_ns)
+    profiled = as_profiled(plan, window_ns if wall_ns is None else wall_ns)
     if wall_ns is None or profiled.rest_ns >= 0:
         return [profiled]
     fitted = [*by_row(plan, wall_ns), by_factor(plan, wall_ns)]
@@ -155,18 +165,15 @@ def _models(plan: Plan, wall_ns: int | None, *, of_host: bool) -> list[HostModel
 
 
 def _change(plan: Plan, options: WhatIfOptions) -> _Change:
-    """Turn speed-ups into factors of ops and savings of host time."""
+    """Turn speed-ups into factors of ops and shares of the host's time that stay."""
     factor = np.ones(len(plan.node))
-    lag_saving = np.zeros(len(plan.edge_lag_ns) + len(plan.tail_source) + len(plan.head))
-    call_saving = np.zeros(len(plan.node))
+    covered: list[tuple[Intervals, float]] = []
     matched: dict[str, int] = {}
+    host = plan.timeline.view.trace.host
     for speedup in options.speedups:
-        ops = _matching_ops(plan, speedup)
+        ops, rows = _matching_ops(plan, speedup), _matching_rows(plan, speedup)
         factor[ops] /= speedup.factor
-        rows = _matching_rows(plan, speedup)
-        in_lags, in_calls = _host_savings(plan, rows, 1 - 1 / speedup.factor)
-        lag_saving += in_lags
-        call_saving += in_calls
+        covered = _overlaid(covered, intervals.union(host.start_ns[rows], host.end_ns[rows]), 1 / speedup.factor)
         matched[speedup.text] = int(ops.sum()) + len(rows)
         if not matched[speedup.text]:
             raise UsageError(
@@ -174,7 +181,16 @@ def _change(plan: Plan, options: WhatIfOptions) -> _Change:
                 where=plan.timeline.view.trace.source.path,
                 hint="`traceaudit kernels` lists the names",
             )
-    return _Change(factor, lag_saving, call_saving, matched)
+    return _Change(factor, tuple((host_time(plan, part), left) for part, left in covered), matched)
+
+
+def _overlaid(parts: list[tuple[Intervals, float]], added: Intervals, left: float) -> list[tuple[Intervals, float]]:
+    """Add intervals of which a share is left to disjoint ones; where they overlap, the shares multiply."""
+    found = []
+    for part, share in parts:
+        found += [(intervals.intersect(part, added), share * left), (intervals.subtract(part, added), share)]
+        added = intervals.subtract(added, part)
+    return [(part, share) for part, share in (*found, (added, left)) if len(part.start)]
 
 
 def _matching_ops(plan: Plan, speedup: Speedup) -> npt.NDArray[np.bool_]:
@@ -195,76 +211,57 @@ def _matching_rows(plan: Plan, speedup: Speedup) -> I64:
     return np.flatnonzero(named & good[host.name] & (host.start_ns < plan.end_ns) & (host.end_ns > plan.start_ns))
 
 
-def _host_savings(plan: Plan, rows: I64, share: float) -> tuple[F64, F64]:
-    """Return how much of each host lag and call lies in the rows, times the share that goes."""
-    host, timeline = plan.timeline.view.trace.host, plan.timeline
-    lag_saving = np.zeros(len(plan.edge_lag_ns) + len(plan.tail_source) + len(plan.head))
-    call_saving = np.zeros(len(plan.node))
-    if not len(rows):
-        return lag_saving, call_saving
-    covered = intervals.union(host.start_ns[rows], host.end_ns[rows])
-    target = np.repeat(np.arange(len(plan.node)), np.diff(plan.edge_first))
-    edges = np.flatnonzero(plan.edge_type == EdgeType.HOST)
-    since, until = timeline.end_ns[plan.node[plan.edge_source[edges]]], timeline.start_ns[plan.node[target[edges]]]
-    lag_saving[edges] = share * intervals.covered(covered, since, until)
-    is_call = np.isin(plan.node_type, [NodeType.LAUNCH, NodeType.WAIT])
-    calls = np.flatnonzero(is_call)
-    call_saving[calls] = share * intervals.covered(
-        covered, timeline.start_ns[plan.node[calls]], timeline.end_ns[plan.node[calls]]
-    )
-    tails = np.flatnonzero(plan.node_type[plan.tail_source] != NodeType.OP)
-    since = timeline.end_ns[plan.node[plan.tail_source[tails]]]
-    lag_saving[len(plan.edge_lag_ns) + tails] = share * intervals.covered(
-        covered, since, since + plan.tail_lag_ns[tails]
-    )
-    heads = timeline.start_ns[plan.node[plan.head]]
-    behind = len(lag_saving) - len(heads)
-    lag_saving[behind:] = share * intervals.covered(covered, np.full(len(heads), plan.start_ns), heads)
-    return lag_saving, call_saving
-
-
-def _applied(model: HostModel, change: _Change) -> Costs:
-    """Apply factors and savings to a model's costs; host time never falls below zero."""
-    saving = np.minimum(change.lag_saving_ns, np.maximum(model.costs.lag_ns, 0))
-    lag = model.costs.lag_ns - saving
-    duration = np.maximum(model.costs.duration_ns * change.op_factor - change.call_saving_ns, 0)
-    return Costs(duration, lag)
-
-
-def _predicted(plan: Plan, model: HostModel, change: _Change, options: WhatIfOptions) -> float:
-    costs = _applied(model, change)
+def _changed(plan: Plan, model: HostModel, change: _Change, options: WhatIfOptions) -> Costs:
+    """Return what a plan costs after the change."""
+    costs = model.costs
+    costs = replace(costs, duration_ns=costs.duration_ns * change.op_factor)
+    costs = _without_host(model, costs, change.host_parts)
     if options.graph_replay:
         costs = _as_graph(plan, costs)
-    if options.remove_gaps:
-        return _time(plan, _without_gaps(plan, costs))
-    return _time(plan, costs) + model.rest_ns
+    return _without_gaps(plan, costs) if options.remove_gaps else costs
+
+
+def _without_host(model: HostModel, costs: Costs, parts: Iterable[tuple[HostTime, float]]) -> Costs:
+    """Take parts of the host's time away, as long as they are at full speed, but for the share of each that is left."""
+    lag_named, lag_saved, call_named, call_saved = (np.zeros(1) for _ in range(4))
+    for part, left in parts:
+        lag, call = model.at_full_speed(part.lag_ns, part.lag_rows), model.at_full_speed(part.call_ns, part.call_rows)
+        lag_named, lag_saved = lag_named + lag, lag_saved + (1 - left) * lag
+        call_named, call_saved = call_named + call, call_saved + (1 - left) * call
+    return replace(
+        costs,
+        duration_ns=costs.duration_ns - _no_more_than(costs.duration_ns, call_named) * call_saved,
+        lag_ns=costs.lag_ns - _no_more_than(costs.lag_ns, lag_named) * lag_saved,
+    )
+
+
+def _no_more_than(whole: F64, parts: F64) -> F64:
+    """Return by what to multiply parts so that they are no more than the whole."""
+    return np.where(parts > whole, np.maximum(whole, 0) / np.where(parts > 0, parts, 1), 1.0)
 
 
 def _as_graph(plan: Plan, costs: Costs) -> Costs:
-    """Replace the launches between two waits by one graph launch, and gaps between ops by those of graph nodes."""
-    kinds = plan.node_type
-    target = np.repeat(np.arange(len(plan.node)), np.diff(plan.edge_first))
-    duration, lag = costs.duration_ns.copy(), costs.lag_ns.copy()
+    """Replace the launches of a step between two waits by one graph launch, and gaps between ops by those of nodes."""
+    kinds, step, target = plan.node_type, plan.timeline.step[plan.node], plan.edge_target
+    duration, lag, delay = costs.duration_ns.copy(), costs.lag_ns.copy(), costs.delay_ns.copy()
+    one_step = ~plan.edge_back & (step[plan.edge_source] == step[target])
     launches = np.isin(kinds, [NodeType.LAUNCH, NodeType.WAIT])
-    edges = np.flatnonzero((plan.edge_type == EdgeType.HOST) & launches[plan.edge_source] & launches[target])
+    edges = np.flatnonzero(one_step & (plan.edge_type == EdgeType.HOST) & launches[plan.edge_source] & launches[target])
     lag[edges] = 0
     duration[launches] = 0
     follows = np.zeros(len(plan.node), np.bool_)
     follows[target[edges]] = True
     duration[launches & ~follows] = GRAPH_LAUNCH_NS
-    chained = np.flatnonzero(np.isin(plan.edge_type, [EdgeType.STREAM, EdgeType.GRAPH]))
+    chained = np.flatnonzero(one_step & np.isin(plan.edge_type, [EdgeType.STREAM, EdgeType.GRAPH]))
     lag[chained] = np.minimum(lag[chained], GRAPH_NODE_NS)
-    return Costs(duration, lag)
+    delay[target[chained]] = 0
+    return Costs(duration, lag, delay)
 
 
 def _without_gaps(plan: Plan, costs: Costs) -> Costs:
-    """Leave nothing but the ops: no host time, no lag; ops that overlap still do."""
+    """Leave nothing but the ops: no host time, no lag, no delay; ops that overlap still do."""
     duration = np.where(plan.node_type == NodeType.OP, costs.duration_ns, 0.0)
-    return Costs(duration, np.minimum(costs.lag_ns, 0.0))
-
-
-def _time(plan: Plan, costs: Costs) -> float:
-    return (retime(plan, costs.duration_ns, costs.lag_ns) - plan.start_ns) / plan.steps
+    return Costs(duration, np.minimum(costs.lag_ns, 0.0), np.zeros(len(duration)))
 
 
 def _op_time(plan: Plan, share: F64) -> float:
@@ -272,43 +269,28 @@ def _op_time(plan: Plan, share: F64) -> float:
     return float((plan.duration_ns * share)[is_op].sum()) / plan.steps
 
 
-def _bound(plan: Plan, model: HostModel, change: _Change, options: WhatIfOptions) -> str:
-    """Say which side bounds the predicted step, by what is left when the other side costs nothing."""
-    costs = _applied(model, change)
-    if options.graph_replay:
-        costs = _as_graph(plan, costs)
-    whole = _time(plan, costs)
-    is_op = plan.node_type == NodeType.OP
-    host_only = _time(plan, Costs(np.where(is_op, 0.0, costs.duration_ns), costs.lag_ns))
-    if host_only >= BOUND_FRAC * whole:
-        return "host"
-    return "device" if _op_sum(plan, costs) >= BOUND_FRAC * whole else "both"
-
-
-def _op_sum(plan: Plan, costs: Costs) -> float:
-    """Return the step with nothing but the ops and the device's own gaps."""
-    is_op = plan.node_type == NodeType.OP
-    host = np.concatenate((plan.edge_type == EdgeType.HOST, np.ones(len(plan.tail_source) + len(plan.head), np.bool_)))
-    return _time(plan, Costs(np.where(is_op, costs.duration_ns, 0.0), np.where(host, 0.0, costs.lag_ns)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Saved:
-    """Op time of a group of ops, and what removing it saves; ns a step."""
-
-    op_time_ns: float
-    save_ns: float
+def _bound(plan: Plan, costs: Costs, step_ns: float, outside_ns: float) -> str:
+    """Say what bounds the predicted step: a side that alone would take nearly as long."""
+    if outside_ns > OUTSIDE_FRAC * step_ns:
+        return "outside"
+    return sides_of(plan, costs).binding(step_ns)
 
 
 def _gains(plan: Plan, model: HostModel, ranked: int) -> tuple[KernelGain, ...]:
-    """Re-time the step without each of the largest kernels."""
-    view = plan.timeline.view
-    saved = _saved(plan, model, _of_nodes(plan, view.ops.name.astype(np.int64)), ranked)
-    gains = [
-        KernelGain(view.trace.names[code], gain.op_time_ns, gain.save_ns, gain.op_time_ns)
-        for code, gain in saved.items()
-    ]
-    return tuple(sorted(gains, key=lambda gain: -gain.save_ns))
+    """Re-time the step without each of the largest kernels: once with its launches still made, once without them."""
+    view, is_op = plan.timeline.view, plan.node_type == NodeType.OP
+    names = _of_nodes(plan, view.ops.name.astype(np.int64))
+    time = _largest(plan, names, ranked)
+    if not time:
+        return ()
+    base, issuing = retime(plan, model.costs), issuing_rows(view, plan.timeline.row[plan.node[is_op]])
+    gains = []
+    for code, op_time in time.items():
+        instant = _instant(model, names == code)
+        gone = _without_host(model, instant, [(host_time(plan, issuing[code]), 0.0)]) if code in issuing else instant
+        saved, saved_with_launch = base - retime(plan, instant), base - retime(plan, gone)
+        gains.append(KernelGain(view.trace.names[code], op_time, saved, saved_with_launch, op_time))
+    return tuple(sorted(gains, key=lambda gain: (-gain.save_with_launch_ns, -gain.save_ns)))
 
 
 def _of_nodes(plan: Plan, value: I64) -> I64:
@@ -319,37 +301,35 @@ def _of_nodes(plan: Plan, value: I64) -> I64:
     return found
 
 
-def _saved(plan: Plan, model: HostModel, group: I64, ranked: int) -> dict[int, _Saved]:
-    """Re-time the step without each of the groups with most op time, by the group of each node."""
+def _largest(plan: Plan, group: I64, ranked: int) -> dict[int, float]:
+    """Return the op time of a step of the groups with most of it, by the group of each node (-1: none)."""
     numbers = np.unique(group[group >= 0]).tolist()
     time = {number: float(plan.duration_ns[group == number].sum()) / plan.steps for number in numbers}
-    base = _time(plan, model.costs)
-    saved = {}
-    for number in sorted(time, key=lambda one: -time[one])[:ranked]:
-        without = Costs(np.where(group == number, 0.0, model.costs.duration_ns), model.costs.lag_ns)
-        saved[number] = _Saved(time[number], base - _time(plan, without))
-    return saved
+    return {number: time[number] for number in sorted(time, key=lambda one: -time[one])[:ranked]}
 
 
-def _reasons(
-    audit: DeviceAudit, models: list[HostModel], predicted: float, naive: float, baseline: float
-) -> tuple[str, ...]:
-    """Say what was assumed, and why prediction and naive bound differ."""
-    reasons = []
+def _instant(model: HostModel, chosen: npt.NDArray[np.bool_]) -> Costs:
+    """Return the costs with some ops of no time; their launches are still made."""
+    return replace(model.costs, duration_ns=np.where(chosen, 0.0, model.costs.duration_ns))
+
+
+def _assumed(audit: DeviceAudit, models: list[HostModel], outside_ns: float, baseline_ns: float) -> Iterator[str]:
+    """Say what the prediction rests on."""
     if _not_the_same_run(audit):
-        reasons.append(
-            "the wall is shorter than busy, so it is of another run: the profiled step is the baseline instead"
-        )
+        yield "the wall is shorter than busy, so it is of another run: the profiled step is the baseline instead"
     elif audit.step.wall_ns is None:
-        reasons.append(
-            "no wall given: the profiled step is the baseline, and the host is as slow as the profiler made it"
-        )
+        yield "no wall given: the profiled step is the baseline, and the host is as slow as the profiler made it"
+    elif models[0].as_recorded:
+        yield "the wall is no shorter than the re-timed step: the host is as fast as in the trace"
     else:
-        reasons.append("the host runs at full speed: " + "; or ".join(dict.fromkeys(model.name for model in models)))
-    if predicted - naive > DIFFERS_FRAC * baseline:
-        reasons.append("the naive bound takes the whole op time off the step, but part of it is hidden behind the host")
-    if naive - predicted > DIFFERS_FRAC * baseline:
-        reasons.append("the change removes time of the host or gaps as well, which the naive bound leaves in")
-    if models[0].rest_ns > DIFFERS_FRAC * baseline:
-        reasons.append(f"{models[0].rest_ns:.0f} ns a step of the wall are not in the trace and stay")
-    return tuple(reasons)
+        yield "the host runs at full speed: " + "; or ".join(dict.fromkeys(model.name for model in models))
+    if outside_ns > DIFFERS_FRAC * baseline_ns:
+        yield f"{brief(outside_ns)} a step of the wall are not in the trace and stay"
+
+
+def _against_naive(predicted_ns: float, naive_ns: float, baseline_ns: float) -> Iterator[str]:
+    """Say why prediction and naive bound differ."""
+    if predicted_ns - naive_ns > DIFFERS_FRAC * baseline_ns:
+        yield "the naive bound takes the whole op time off the step, but part of it is hidden behind the host"
+    if naive_ns - predicted_ns > DIFFERS_FRAC * baseline_ns:
+        yield "the change removes time of the host or gaps as well, which the naive bound leaves in"

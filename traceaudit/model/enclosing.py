@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.hoststack import stretches
+from traceaudit.model.intervals import Intervals, union
 from traceaudit.model.schema import I64, DeviceOps, HostCategory
 from traceaudit.model.trace import Trace
 
-__all__ = ["Enclosing", "enclosing_rows", "python_site"]
+__all__ = ["Enclosing", "enclosing_rows", "issuing_rows", "python_site"]
 
 NONE = -1
 _LIBRARY = re.compile(
@@ -67,6 +69,34 @@ def enclosing_rows(trace: Trace, ops: DeviceOps, category: HostCategory) -> Encl
         innermost[own] = np.where(inner >= 0, rows[np.maximum(inner, 0)], NONE)
         parent.update(_parents(rows.tolist(), host.end_ns[rows].tolist()))
     return Enclosing(innermost, parent)
+
+
+def issuing_rows(view: DeviceView, rows: I64) -> dict[int, Intervals]:
+    """Return the host time spent on launching each kernel and nothing else, by the code of its name.
+
+    That is its launch calls, each with the outermost framework op around it that launches only this kernel. A call that
+    launches several kernels, such as a graph's, counts for none.
+
+    Parameters
+    ----------
+    view, rows
+        The device, and which of its ops to look at.
+    """
+    trace, ops = view.trace, view.ops
+    frameworks = enclosing_rows(trace, ops, HostCategory.CPU_OP)
+    launched = rows[ops.launch[rows] >= 0]
+    around = {op: (int(ops.launch[op]), *frameworks.chain(op)) for op in launched.tolist()}
+    only: dict[int, int] = {}
+    for op, chain in around.items():
+        for row in chain:
+            only[row] = int(ops.name[op]) if only.get(row, ops.name[op]) == ops.name[op] else NONE
+    found: dict[int, list[int]] = {}
+    for op, chain in around.items():
+        own = [row for row in chain if only[row] == ops.name[op]]
+        if own:
+            found.setdefault(int(ops.name[op]), []).append(own[-1])
+    host = trace.host
+    return {code: union(host.start_ns[own], host.end_ns[own]) for code, own in found.items()}
 
 
 def python_site(trace: Trace, frames: Enclosing, op: int) -> str | None:

@@ -7,16 +7,20 @@ predictions are given for both.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from traceaudit.model.retime import F64, Plan, recorded_lags, retime
+from traceaudit.model import intervals
+from traceaudit.model.intervals import Intervals
+from traceaudit.model.plan import Plan
+from traceaudit.model.retime import F64, Costs, recorded_costs, retime
 from traceaudit.model.schema import I64
 from traceaudit.model.timeline import EdgeType, NodeType
 from traceaudit.units import NS_PER_US
 
-__all__ = ["Costs", "HostModel", "as_profiled", "by_factor", "by_row"]
+__all__ = ["HostModel", "HostTime", "as_profiled", "by_factor", "by_row", "host_time"]
 
 PRECISION = 1e-4
 """The fit ends when the re-timed step is this close to the wall, relative."""
@@ -26,13 +30,26 @@ ROUNDS = 20
 ROW_COST_NS = 2_000.0
 """What recording one row usually costs a host: the eager recordings in `traces/` show 1.6 to 3.7 us."""
 
+MOST_ROW_COST_NS = 20_000.0
+"""What recording one row can cost: several times what is seen where rows are many and explain the whole dilation."""
+
 
 @dataclass(frozen=True, slots=True)
-class Costs:
-    """Durations of a plan's positions and lags of its edges and tails, as `retime` takes them; ns."""
+class HostTime:
+    """The host's part of a plan, or what of it lies in a set of intervals.
 
-    duration_ns: F64
+    Attributes
+    ----------
+    lag_ns, lag_rows
+        Time of each edge of a host thread, and rows that begin in it; 0 for other edges.
+    call_ns, call_rows
+        Time of each call, and ops it enqueued (1 if none); 0 for ops. A part of a call has that part of its ops.
+    """
+
     lag_ns: F64
+    lag_rows: F64
+    call_ns: F64
+    call_rows: F64
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,74 +60,139 @@ class HostModel:
     ----------
     name
         What was assumed.
+    factor, row_cost_ns
+        The host takes `factor` of its profiled time, less `row_cost_ns` a row.
     costs
-        Durations and lags under it.
+        Durations, lags and delays under it.
     rest_ns
-        Per step, what the wall has beyond the re-timed plan: time that the trace does not contain, or, if negative,
-        that no model could remove.
+        Per step, what the baseline (the wall, else the profiled window) has beyond the re-timed plan: time that the
+        trace does not contain or that its dependencies do not explain, or, if negative, that no model could remove.
     """
 
     name: str
+    factor: float
+    row_cost_ns: float
     costs: Costs
     rest_ns: float
 
+    @property
+    def as_recorded(self) -> bool:
+        """Whether the host takes the time that the trace shows."""
+        return self.factor == 1 and not self.row_cost_ns
 
-def as_profiled(plan: Plan, wall_ns: float | None) -> HostModel:
-    """Take the plan as recorded; the difference to the wall stays outside."""
-    costs = Costs(plan.duration_ns.astype(np.float64), recorded_lags(plan))
-    step = _step(plan, costs)
-    return HostModel("host as profiled", costs, 0.0 if wall_ns is None else wall_ns - step)
+    def at_full_speed(self, time_ns: F64, rows: F64) -> F64:
+        """Return what profiled host time with so many rows takes without the profiler; never below 0."""
+        return np.maximum(self.factor * time_ns - self.row_cost_ns * rows, 0)
+
+
+def as_profiled(plan: Plan, baseline_ns: float) -> HostModel:
+    """Take the plan as recorded; the difference to the baseline stays outside."""
+    costs = recorded_costs(plan)
+    return HostModel("host as profiled", 1.0, 0.0, costs, baseline_ns - retime(plan, costs))
 
 
 def by_row(plan: Plan, wall_ns: float) -> tuple[HostModel, ...]:
     """Fit one cost for every recorded host row and every op enqueued.
 
     Where the device bounds the step, a range of costs gives the wall; the usual one is taken if it lies in the range.
+    The range ends at the most that recording a row can cost, unless the wall needs more.
 
     Returns
     -------
     tuple of HostModel
         By the likely cost first, then by the least and by the largest that the wall allows.
     """
-    base = as_profiled(plan, wall_ns)
-    rows_before, rows_of = _rows(plan)
+    host = host_time(plan)
 
-    def shrunk(cost: float) -> Costs:
-        duration = base.costs.duration_ns - cost * rows_of
-        lag = base.costs.lag_ns - cost * rows_before
-        return Costs(np.maximum(duration, 0), _host_only(plan, base.costs.lag_ns, np.maximum(lag, 0)))
+    def shrunk(cost: float) -> HostModel:
+        return _shrunk(plan, host, _row_cost(cost), 1.0, cost)
 
-    largest = float(max(base.costs.duration_ns.max(initial=0), base.costs.lag_ns.max(initial=0)))
+    largest = float(max(host.call_ns.max(initial=0), host.lag_ns.max(initial=0)))
     least, most = _allowed(plan, wall_ns, shrunk, largest)
+    most = min(most, max(least, MOST_ROW_COST_NS))
     costs = dict.fromkeys((min(max(ROW_COST_NS, least), most), least, most))
-    return tuple(_fitted(plan, wall_ns, shrunk(cost), _row_cost(cost)) for cost in costs)
+    return tuple(_fitted(plan, wall_ns, shrunk(cost)) for cost in costs)
 
 
 def _row_cost(cost_ns: float) -> str:
-    return f"every recorded row cost the host {cost_ns / NS_PER_US:,.1f} µs"
+    if not cost_ns:
+        return "recording cost the host nothing"
+    name = f"every recorded row cost the host {cost_ns / NS_PER_US:,.1f} µs"
+    if cost_ns > MOST_ROW_COST_NS:
+        return f"{name}, more than recording can cost, so that some of it has another cause"
+    return name
 
 
 def by_factor(plan: Plan, wall_ns: float) -> HostModel:
     """Fit the least factor by which all time of the host shrank."""
-    base = as_profiled(plan, wall_ns)
-    is_op = plan.node_type == NodeType.OP
+    host = host_time(plan)
 
-    def shrunk(part: float) -> Costs:
-        duration = np.where(is_op, base.costs.duration_ns, (1 - part) * base.costs.duration_ns)
-        return Costs(duration, _host_only(plan, base.costs.lag_ns, (1 - part) * base.costs.lag_ns))
+    def shrunk(part: float) -> HostModel:
+        left = 100 * (1 - part)
+        name = f"all host time shrank to {left:.0f} %" if left >= 1 else "the host took no time at all"
+        return _shrunk(plan, host, name if part else "the host was not slowed", 1 - part, 0.0)
 
     least, _ = _allowed(plan, wall_ns, shrunk, 1.0)
-    left = 100 * (1 - least)
-    name = f"all host time shrank to {left:.0f} %" if left >= 1 else "the host took no time at all"
-    return _fitted(plan, wall_ns, shrunk(least), name)
+    return _fitted(plan, wall_ns, shrunk(least))
 
 
-def _allowed(plan: Plan, wall_ns: float, shrunk: Callable[[float], Costs], largest: float) -> tuple[float, float]:
+def host_time(plan: Plan, within: Intervals | None = None) -> HostTime:
+    """Return the host's part of a plan; with intervals, what of it lies in them."""
+    stretches, timeline, is_op = plan.stretches, plan.timeline, plan.node_type == NodeType.OP
+    start, end = timeline.start_ns[plan.node], timeline.end_ns[plan.node]
+    length, share = stretches.until_ns - stretches.since_ns, np.ones(len(plan.node))
+    if within is not None:
+        length = intervals.covered(within, stretches.since_ns, stretches.until_ns)
+        share = intervals.covered(within, start, end) / np.maximum(end - start, 1)
+    ops = np.bincount(plan.edge_source[plan.edge_type == EdgeType.LAUNCH], minlength=len(plan.node))
+    return HostTime(
+        lag_ns=_by_edge(plan, length),
+        lag_rows=_by_edge(plan, _rows(plan, within)),
+        call_ns=np.where(is_op, 0.0, share * plan.duration_ns),
+        call_rows=np.where(is_op, 0.0, share * np.maximum(ops, 1)),
+    )
+
+
+def _by_edge(plan: Plan, amount: I64) -> F64:
+    """Sum what the stretches of each edge have."""
+    return np.bincount(plan.stretches.edge, amount, minlength=len(plan.edge_lag_ns)).astype(np.float64)
+
+
+def _rows(plan: Plan, within: Intervals | None) -> I64:
+    """Count the rows of its thread that begin in each stretch, and in the intervals."""
+    host, stretches = plan.timeline.view.trace.host, plan.stretches
+    counts = np.zeros(len(stretches.edge), np.int64)
+    for thread in np.unique(stretches.thread).tolist():
+        starts = host.start_ns[host.thread == thread]
+        if within is not None:
+            starts = starts[intervals.contains(within, starts)]
+        mine = stretches.thread == thread
+        first = np.searchsorted(starts, stretches.since_ns[mine], "left")
+        counts[mine] = np.searchsorted(starts, stretches.until_ns[mine], "left") - first
+    return counts
+
+
+def _shrunk(plan: Plan, host: HostTime, name: str, factor: float, row_cost_ns: float) -> HostModel:
+    """Return a plan whose host takes a share of its time, less a cost for every row; the rest is not fitted."""
+    base = recorded_costs(plan)
+    model = HostModel(name, factor, row_cost_ns, base, 0.0)
+    is_op, of_host = plan.node_type == NodeType.OP, plan.edge_type == EdgeType.HOST
+    lag = np.minimum(base.lag_ns, model.at_full_speed(np.maximum(base.lag_ns, 0), host.lag_rows))
+    duration = model.at_full_speed(base.duration_ns, host.call_rows)
+    costs = Costs(np.where(is_op, base.duration_ns, duration), np.where(of_host, lag, base.lag_ns), base.delay_ns)
+    return HostModel(name, factor, row_cost_ns, costs, 0.0)
+
+
+def _allowed(plan: Plan, wall_ns: float, shrunk: Callable[[float], HostModel], largest: float) -> tuple[float, float]:
     """Return the least and the largest amount for which the plan takes the wall, or comes as close to it as it can."""
-    closest = max(wall_ns, _step(plan, shrunk(largest)))
+
+    def step(amount: float) -> float:
+        return retime(plan, shrunk(amount).costs)
+
+    closest = max(wall_ns, step(largest))
     longest, shortest = closest * (1 + PRECISION), closest * (1 - PRECISION)
-    least = _first(lambda amount: _step(plan, shrunk(amount)) <= longest, largest)
-    most = _first(lambda amount: _step(plan, shrunk(amount)) < shortest, largest)
+    least = _first(lambda amount: step(amount) <= longest, largest)
+    most = _first(lambda amount: step(amount) < shortest, largest)
     return least, max(least, most)
 
 
@@ -125,65 +207,23 @@ def _first(holds: Callable[[float], bool], largest: float) -> float:
     return high
 
 
-def _fitted(plan: Plan, wall_ns: float, costs: Costs, name: str) -> HostModel:
+def _fitted(plan: Plan, wall_ns: float, model: HostModel) -> HostModel:
     """Shrink the device's own gaps as well if the host alone cannot explain the wall."""
-    if _step(plan, costs) > wall_ns * (1 + PRECISION):
-        fastest, device = costs, _device_lags(plan)
+    costs = model.costs
+    if retime(plan, costs) > wall_ns * (1 + PRECISION):
+        device = _device_lags(plan)
 
-        def tightened(part: float) -> Costs:
-            return Costs(fastest.duration_ns, np.where(device, (1 - part) * fastest.lag_ns, fastest.lag_ns))
+        def tightened(part: float) -> HostModel:
+            lag = np.where(device, (1 - part) * costs.lag_ns, costs.lag_ns)
+            return _with_costs(model, Costs(costs.duration_ns, lag, costs.delay_ns), 0.0)
 
-        costs = tightened(_allowed(plan, wall_ns, tightened, 1.0)[0])
-    return HostModel(name, costs, wall_ns - _step(plan, costs))
-
-
-def _step(plan: Plan, costs: Costs) -> float:
-    return (retime(plan, costs.duration_ns, costs.lag_ns) - plan.start_ns) / plan.steps
+        costs = tightened(_allowed(plan, wall_ns, tightened, 1.0)[0]).costs
+    return _with_costs(model, costs, wall_ns - retime(plan, costs))
 
 
-def _host_only(plan: Plan, recorded: F64, changed: F64) -> F64:
-    """Change lags of the host thread only: edges of program order, tail and head."""
-    return np.where(_host_lags(plan), changed, recorded)
+def _with_costs(model: HostModel, costs: Costs, rest_ns: float) -> HostModel:
+    return replace(model, costs=costs, rest_ns=rest_ns)
 
 
-def _host_lags(plan: Plan) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    tails = plan.node_type[plan.tail_source] != NodeType.OP
-    return np.concatenate((plan.edge_type == EdgeType.HOST, tails, np.ones(len(plan.head), np.bool_)))
-
-
-def _device_lags(plan: Plan) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    kinds = np.isin(plan.edge_type, [EdgeType.GRAPH, EdgeType.STREAM, EdgeType.EVENT])
-    return np.concatenate((kinds, np.zeros(len(plan.tail_source) + len(plan.head), np.bool_)))
-
-
-def _rows(plan: Plan) -> tuple[I64, I64]:
-    """Count the host rows behind each lag, and those (or ops enqueued) of each position."""
-    timeline, is_op = plan.timeline, plan.node_type == NodeType.OP
-    target = np.repeat(np.arange(len(plan.node)), np.diff(plan.edge_first))
-    before = np.zeros(len(plan.edge_lag_ns) + len(plan.tail_source) + len(plan.head), np.int64)
-    host = np.flatnonzero(plan.edge_type == EdgeType.HOST)
-    begin = timeline.end_ns[plan.node[plan.edge_source[host]]]
-    before[host] = _between(plan, plan.node[target[host]], begin, timeline.start_ns[plan.node[target[host]]])
-    tails = np.flatnonzero(~is_op[plan.tail_source])
-    since = timeline.end_ns[plan.node[plan.tail_source[tails]]]
-    before[len(plan.edge_lag_ns) + tails] = _between(
-        plan, plan.node[plan.tail_source[tails]], since, since + plan.tail_lag_ns[tails]
-    )
-    heads = plan.node[plan.head]
-    before[len(before) - len(heads) :] = _between(
-        plan, heads, np.full(len(heads), plan.start_ns), timeline.start_ns[heads]
-    )
-    ops = np.bincount(plan.edge_source[plan.edge_type == EdgeType.LAUNCH], minlength=len(plan.node))
-    return before, np.where(is_op, 0, np.maximum(ops, 1))
-
-
-def _between(plan: Plan, call: I64, begin: I64, end: I64) -> I64:
-    """Count rows of a call's thread that begin in a stretch of time."""
-    host = plan.timeline.view.trace.host
-    counts = np.zeros(len(call), np.int64)
-    thread = host.thread[plan.timeline.row[call]]
-    for one in np.unique(thread):
-        starts = host.start_ns[host.thread == one]
-        mine = thread == one
-        counts[mine] = np.searchsorted(starts, end[mine], "left") - np.searchsorted(starts, begin[mine], "left")
-    return np.maximum(counts, 0)
+def _device_lags(plan: Plan) -> npt.NDArray[np.bool_]:
+    return np.isin(plan.edge_type, [EdgeType.GRAPH, EdgeType.STREAM, EdgeType.EVENT])

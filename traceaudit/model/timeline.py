@@ -74,6 +74,13 @@ class Timeline:
         """Return the number of nodes."""
         return len(self.row)
 
+    @property
+    def queue(self) -> I64:
+        """Stream of ops, thread of calls, of each node."""
+        calls = self.node_type != NodeType.OP
+        queues = (self.view.trace.host.thread[self.row[calls]], self.view.ops.stream[self.row[~calls]])
+        return np.concatenate(queues).astype(np.int64)
+
     def to_networkx(self, step: int | None = None) -> "nx.DiGraph[int]":
         """Return the graph of one step (None: of the whole trace) as a `networkx.DiGraph`.
 

@@ -68,6 +68,11 @@ def verdict_line(device: "DeviceGaps", mark: str = "") -> str:
 def remarks(device: "DeviceGaps", mark: str = "") -> Iterator[str]:
     """Yield the lines to act on."""
     steps = max(device.steps_used, 1)
+    if device.verdict == "host_bound" and max(device.shares.values()) > device.shares["host_bound"]:
+        yield (
+            "The host alone, with a device that takes no time, would take nearly the step, and the device alone would "
+            "not: faster ops would gain little."
+        )
     lead = "the host leads" if device.queue_depth >= 1 else "the host chases the device"
     yield f"Launch-ahead depth {device.queue_depth:.2f} on average: {lead}."
     short = device.short

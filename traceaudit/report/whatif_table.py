@@ -6,7 +6,7 @@ from traceaudit.report.format import percent, scale_for
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.terminal.canvas import LEAST_NAME, Canvas, Column
 from traceaudit.report.terminal.verdict import add_title, add_verdict
-from traceaudit.report.whatif_words import headline, mark_of, remarks
+from traceaudit.report.whatif_words import GAINS, headline, mark_of, remarks
 
 if TYPE_CHECKING:
     from traceaudit.model.results.whatif import DeviceWhatIf, WhatIf
@@ -32,11 +32,11 @@ def _device(canvas: Canvas, device: "DeviceWhatIf", mark: str) -> None:
     if not device.kernels:
         return
     scale = scale_for(max(row.op_time_ns for row in device.kernels))
-    canvas.heading(
-        "Best possible gain per kernel", f"{scale.unit} a step; save: re-timed without it, naive: its op time"
-    )
+    canvas.heading("Best possible gain per kernel", f"{scale.unit} a step; {GAINS}; naive: its op time")
     columns = [
         Column("save", right=True),
+        Column("of step", right=True),
+        Column("with launch", right=True),
         Column("of step", right=True),
         Column("naive", right=True),
         Column("name", flexible=True, least=LEAST_NAME),
@@ -47,6 +47,8 @@ def _device(canvas: Canvas, device: "DeviceWhatIf", mark: str) -> None:
             [
                 scale.text(row.save_ns) + mark,
                 percent(row.save_ns, device.baseline_ns) + mark,
+                scale.text(row.save_with_launch_ns) + mark,
+                percent(row.save_with_launch_ns, device.baseline_ns) + mark,
                 scale.text(row.naive_save_ns),
                 device.shown(row.name),
             ]

@@ -9,13 +9,17 @@ if TYPE_CHECKING:
     from traceaudit.model.results import Completeness
     from traceaudit.model.results.whatif import DeviceWhatIf
 
-__all__ = ["headline", "mark_of", "remarks"]
+__all__ = ["GAINS", "headline", "mark_of", "remarks"]
 
 BOUND = {
-    "device": "the device bounds the step then",
-    "host": "the host bounds the step then",
-    "both": "host and device both count then",
+    "device": "the device bounds the step",
+    "host": "the host bounds the step",
+    "both": "host and device would each take it alone",
+    "neither": "neither host nor device alone would take it: each waits for the other",
+    "outside": "most of it is time outside the trace",
 }
+GAINS = "save: by a kernel of no time that is still launched; with launch: without its launches and their ops as well"
+"""What the columns of the table of gains mean."""
 
 
 def mark_of(completeness: "Completeness", device: "DeviceWhatIf") -> str:
@@ -24,24 +28,34 @@ def mark_of(completeness: "Completeness", device: "DeviceWhatIf") -> str:
 
 
 def headline(device: "DeviceWhatIf", mark: str = "") -> str:
-    """Say what the step becomes."""
+    """Say what the step becomes, or what it is where no change was asked for."""
+    before, after = duration(device.baseline_ns), duration(device.predicted_ns)
+    if not device.changes:
+        return f"{before} a step without a change; {BOUND[device.bound_by]}"
+    low, high = duration(device.low_ns), duration(device.high_ns)
+    span = "" if low == high else f" (between {low} and {high})"
+    if before == after:
+        return f"{before} a step stays as it is{mark}{span}; {BOUND[device.bound_by]}"
     saved = device.baseline_ns - device.predicted_ns
+    part = f"{duration(abs(saved))}{mark} or {percent(abs(saved), device.baseline_ns)}{mark}"
     times = device.baseline_ns / device.predicted_ns if device.predicted_ns > 0 else float("inf")
-    return (
-        f"{duration(device.baseline_ns)} a step becomes {duration(device.predicted_ns)}{mark} "
-        f"(between {duration(device.low_ns)} and {duration(device.high_ns)}): "
-        f"{duration(saved)}{mark} or {percent(saved, device.baseline_ns)}{mark} saved, {times:.2f}{mark} times as "
-        f"fast; {BOUND[device.bound_by]}"
-    )
+    gain = f"{part} saved, {times:.2f}{mark} times as fast" if saved > 0 else f"{part} more"
+    return f"{before} a step becomes {after}{mark}{span}: {gain}; then {BOUND[device.bound_by]}"
 
 
 def remarks(device: "DeviceWhatIf", mark: str = "") -> Iterator[str]:
     """Yield the naive bound and why it differs."""
-    yield (
-        f"Naive bound: {duration(device.naive_ns)}{mark}, the step minus the op time of the change "
-        f"({duration(device.changed_op_time_ns)}); busy share f = {device.busy_share_frac:.3f}{mark} of the step, so "
-        f"no kernel work saves more than {percent(min(device.busy_share_frac, 1), 1)}{mark}."
+    share = (
+        f"usy share f = {device.busy_share_frac:.3f}{mark} of the step, so no kernel work saves more than "
+        f"{percent(min(device.busy_share_frac, 1), 1)}{mark}."
     )
+    if device.changes:
+        yield (
+            f"Naive bound: {duration(device.naive_ns)}{mark}, the step minus the op time of the change "
+            f"({duration(device.changed_op_time_ns)}); b{share}"
+        )
+    else:
+        yield f"B{share}"
     for text, count in device.matched.items():
         yield f"{text} matched {count:,} ops and host rows in {device.steps} steps."
     for reason in device.reasons:

@@ -245,13 +245,28 @@ class TestVerdict:
         ],
     )
     def test_bound_by_what_the_device_does(self, kind, verdict):
-        """60 of 100 of one kind."""
+        """95 of 100 of one kind: the device alone takes nearly the step, as the host does."""
         trace = one_step()
         launch = trace.launch(at=0, dur=1)
-        launch.memcpy(at=0, dur=60) if kind == "memcpy" else launch.kernel(kind, at=0, dur=60)
+        launch.memcpy(at=0, dur=95) if kind == "memcpy" else launch.kernel(kind, at=0, dur=95)
         report = gaps_of(trace)
         assert report.verdict is verdict
-        assert report.shares[verdict.value] == 0.6
+        assert report.shares[verdict.value] == 0.95
+
+    def test_a_busy_device_that_no_faster_op_would_speed_up_is_the_hosts(self):
+        """60 of 100, and a host of 100 that never waits: without the op, the step would still take 100."""
+        trace = one_step()
+        trace.launch(at=0, dur=1).kernel("gemm", at=0, dur=60)
+        report = gaps_of(trace)
+        assert report.verdict is Limit.HOST_BOUND
+        assert report.shares["device_bound"] == 0.6
+
+    def test_a_busy_device_that_the_host_waits_for_is_not(self):
+        """60 of 100: the host launches, waits for the op until 65, and works for 35. Alone neither takes 90."""
+        trace = one_step()
+        trace.launch(at=0, dur=1).kernel("gemm", at=0, dur=60)
+        trace.call("cudaStreamSynchronize", at=5, dur=60)
+        assert gaps_of(trace).verdict is Limit.DEVICE_BOUND
 
     def test_nothing_holds_half(self):
         """Compute 40, comm 20, host 40."""

@@ -56,6 +56,7 @@ def prediction(*gains, busy=0.5):
         rank=0,
         device=0,
         name=None,
+        changes=(),
         baseline_ns=STEP_NS,
         predicted_ns=STEP_NS,
         low_ns=STEP_NS,
@@ -127,7 +128,7 @@ def test_lines_join_costs_and_gains_by_name():
     (device,) = samples.graph_decode().devices
     total = sum(item.op_time_ns for item in device.steps.items if item.used) / device.ledger.steps
     kernels = DeviceKernels(0, 0, None, 6 * MS, 6 * MS, (row("a", 6 * MS, launches_per_step=2.0),))
-    gains = (KernelGain("gone", 1.0, 0.0, 1.0), KernelGain("a", 6.0 * MS, 5.0 * MS, 6.0 * MS))
+    gains = (KernelGain("gone", 1.0, 0.0, 0.0, 1.0), KernelGain("a", 6.0 * MS, 5.0 * MS, 5.0 * MS, 6.0 * MS))
     (found,) = kernel_lines(kernels, prediction(*gains), device)
     assert (found.launches, found.save_ns, found.op_time_ns) == (2, 5 * MS, 6 * MS)
     assert found.share_of_busy_frac == pytest.approx(6 * MS / total)

@@ -1,4 +1,4 @@
-"""Re-timing: what would have happened, had some of it taken less. Times in µs.
+"""Re-timing: how long the steps would take in the steady state, had some of it taken less. Times in µs.
 
 Host-bound, two steps of 100:
 
@@ -18,7 +18,8 @@ import pytest
 from builders import TraceBuilder
 from views import audit_of, view_of
 
-from traceaudit.model.retime import plan_of, recorded_lags, retime
+from traceaudit.model.plan import plan_of
+from traceaudit.model.retime import Costs, recorded_costs, retime
 from traceaudit.model.timeline import EdgeType, NodeType, timeline_of
 
 
@@ -49,17 +50,18 @@ def planned(trace):
 
 
 def retimed(trace, *, ops=1.0, host=1.0, calls=1.0):
-    """Return when the last window would end with all op times, host lags and call times scaled; µs."""
+    """Return how long the plan would take with all op times, host lags and call times scaled; µs."""
     plan = planned(trace)
-    is_op = plan.node_type == NodeType.OP
-    duration = plan.duration_ns * np.where(is_op, ops, calls)
-    tails = plan.node_type[plan.tail_source] != NodeType.OP
-    of_host = np.concatenate((plan.edge_type == EdgeType.HOST, tails, np.ones(len(plan.head), np.bool_)))
-    return retime(plan, duration, recorded_lags(plan) * np.where(of_host, host, 1.0)) / 1000
+    is_op, of_host = plan.node_type == NodeType.OP, plan.edge_type == EdgeType.HOST
+    costs = recorded_costs(plan)
+    duration = costs.duration_ns * np.where(is_op, ops, calls)
+    return (
+        retime(plan, Costs(duration, costs.lag_ns * np.where(of_host, host, 1.0), costs.delay_ns)) * plan.steps / 1000
+    )
 
 
 class TestHostBound:
-    def test_without_change_it_ends_as_recorded(self):
+    def test_without_change_it_takes_what_is_recorded(self):
         plan = planned(host_bound())
         assert (plan.start_ns, plan.end_ns, plan.steps) == (0, 200_000, 2)
         assert retimed(host_bound()) == 200
@@ -68,39 +70,36 @@ class TestHostBound:
         assert retimed(host_bound(), ops=0) == 200
 
     def test_slower_ops_cost_only_what_shows(self):
-        """Four times: a [20, 100), b [120, 200) still ends with the step. Five times: a [20, 120), then the 5 of an
-        unseen hand-over, b [125, 225).
-        """
+        """Four times: two of 80 and two unseen hand-overs of 5 hide. Five times: two of 100 and 5 do not."""
         assert retimed(host_bound(), ops=4) == 200
-        assert retimed(host_bound(), ops=5) == 225
+        assert retimed(host_bound(), ops=5) == 210
 
     def test_a_faster_host_buys_its_share(self):
         """Lags 10, 96 and 86 halved, calls of 4 kept: 5 + 4 + 48 + 4 + 43."""
         assert retimed(host_bound(), host=0.5) == 104
 
     def test_a_host_without_work_leaves_calls_and_deliveries(self):
-        """Calls [0, 4) and [4, 8); a [10, 30) behind a delivery of 6, b behind it by the 5 of an unseen hand-over."""
-        assert retimed(host_bound(), host=0) == 55
+        """The host needs 8, so the device never waits for it: two ops of 20, each behind an unseen hand-over of 5."""
+        assert retimed(host_bound(), host=0) == 50
 
     def test_calls_count_too(self):
         assert retimed(host_bound(), calls=0) == 192
 
 
 class TestDeviceBound:
-    def test_without_change_it_ends_as_recorded(self):
-        assert retimed(device_bound()) == 185
+    def test_the_first_launch_is_hidden_in_the_steady_state(self):
+        """185 as recorded, of which 5 fill an empty queue."""
+        assert retimed(device_bound()) == 180
 
     def test_faster_ops_buy_their_time(self):
-        """a [5, 35), b [35, 65), c [65, 95)."""
-        assert retimed(device_bound(), ops=0.5) == 95
+        assert retimed(device_bound(), ops=0.5) == 90
 
     def test_until_the_host_is_in_the_way(self):
-        """Ops of no length: the host's own end of the last step, 23 + 7, remains."""
+        """Ops of no length: the host's 30 remain."""
         assert retimed(device_bound(), ops=0) == 30
 
-    def test_a_faster_host_buys_the_first_launch_alone(self):
-        """The first call begins at 0 instead of 2."""
-        assert retimed(device_bound(), host=0) == 183
+    def test_a_faster_host_buys_nothing(self):
+        assert retimed(device_bound(), host=0) == 180
 
 
 class TestWaits:
@@ -131,31 +130,66 @@ class TestWaits:
         assert retimed(trace, ops=0) == 51
 
 
+def test_the_slowest_counts_though_another_ends_later():
+    """Thread 1 takes 5 a step; of thread 2 only the calls of 1 are left, and its op comes 300 behind them.
+
+    What ends last grows by 1 a step, and would for sixty rounds more; the step takes 5.
+    """
+    trace = markers(0, 5, end=10)
+    for at in (0, 5):
+        trace.launch(at=at + 1, dur=1).kernel("a", at=at + 3, dur=0.5)
+        trace.launch(at=at + 1, dur=1, thread=2).kernel("b", at=at + 3, dur=0.5, stream=8)
+    plan = planned(trace)
+    late = np.array([plan.timeline.name_of(node) == "b" for node in plan.node.tolist()])
+    of_late = (plan.edge_type == EdgeType.LAUNCH) & late[plan.edge_target]
+    late_calls = np.isin(np.arange(len(plan.node)), plan.edge_source[of_late])
+    costs = recorded_costs(plan)
+    lag = costs.lag_ns.copy()
+    lag[(plan.edge_type == EdgeType.HOST) & late_calls[plan.edge_target]] = 0
+    lag[plan.edge_type == EdgeType.STREAM] = 0
+    lag[of_late] = 300_000
+    assert retime(plan, replace(costs, lag_ns=lag)) == 5_000
+
+
 class TestPlan:
-    def test_earlier_work_keeps_its_time(self):
-        """An op of before the first step runs [5, 50); a waits for it in its queue, whatever happens to a.
+    def test_the_first_waits_for_what_is_last(self):
+        """Back at the first call lies the host's time behind the last call and before the first: 86 + 10."""
+        plan = planned(host_bound())
+        back = np.flatnonzero(plan.edge_back)
+        columns = (plan.edge_type, plan.edge_source, plan.edge_target, plan.edge_lag_ns)
+        assert {tuple(int(column[edge]) for column in columns) for edge in back} == {
+            (EdgeType.HOST, 2, 0, 96_000),
+            (EdgeType.STREAM, 3, 1, 5_000),
+        }
+        stretches = plan.stretches
+        assert sorted(zip(stretches.since_ns.tolist(), stretches.until_ns.tolist(), strict=True)) == [
+            (0, 10_000),
+            (14_000, 110_000),
+            (114_000, 200_000),
+        ]
 
-        Recorded: a [52, 72) in step [10, 100). The queue's hand-over of 2 stays, so a begins at 52.
+    def test_a_wait_for_the_step_before(self):
         """
-        trace = markers(10, 100, end=200)
-        trace.launch(at=0, dur=1).kernel("before", at=5, dur=45)
-        trace.launch(at=20, dur=4).kernel("a", at=52, dur=20)
-        trace.launch(at=120, dur=4).kernel("b", at=130, dur=20)
-        plan = planned(trace)
-        (position,) = [i for i, node in enumerate(plan.node.tolist()) if plan.timeline.name_of(node) == "a"]
-        assert plan.floor_ns[position] == 52_000
-        assert retimed(trace) == 200
+        Each step launches, then waits for the op of the step before, of 95 from 20 on:
 
-    def test_a_window_that_ends_with_work_of_steps_before(self):
-        """Step 2 alone is used and has no op; it ends when step 0's kernel does, at 500."""
-        trace = markers(0, 10, 20, end=30)
-        trace.launch(at=1, dur=1).kernel("a", at=2, dur=498)
-        trace.call("cudaStreamSynchronize", at=21, dur=1)
+        host    |0 2L6  6- wait -20        |100 102L106 106- wait -120 ...
+        device            20------ a -----------------115 120 ...
+
+        Steps 2 and 3 are planned: the wait of step 2, for the op of step 1, is for that of step 3 in the next round.
+        """
+        trace = markers(0, 100, 200, 300, end=400)
+        for at in (0, 100, 200, 300):
+            trace.launch(at=at + 2, dur=4).kernel("a", at=at + 20, dur=95)
+            trace.call("cudaEventSynchronize", at=at + 6, dur=14)
         view = view_of(trace)
-        audit = audit_of(view, step=2)
-        plan = plan_of(timeline_of(view), audit)
-        assert (plan.first_step, plan.steps) == (2, 1)
-        assert retime(plan, plan.duration_ns.astype(float), recorded_lags(plan)) == plan.end_ns == 500_000
+        audit = audit_of(view)
+        items = tuple(replace(item, left_out="odd" if item.index < 2 else None) for item in audit.steps.items)
+        plan = plan_of(timeline_of(view), replace(audit, steps=replace(audit.steps, items=items)))
+        (edge,) = np.flatnonzero(plan.edge_back & (plan.edge_type == EdgeType.SYNC))
+        ops = np.flatnonzero(plan.node_type == NodeType.OP)
+        waits = np.flatnonzero(plan.node_type == NodeType.SYNC)
+        assert (plan.edge_source[edge], plan.edge_target[edge]) == (ops[-1], waits[0])
+        assert retime(plan, recorded_costs(plan)) == 100_000
 
     def test_the_longest_run_of_used_steps(self):
         """Of four steps, each with one launch, the second is left out by hand: steps 2 and 3 are the longest run."""
@@ -174,7 +208,7 @@ class TestPlan:
     @pytest.mark.parametrize(("most", "steps"), [(2, 1), (5, 2), (6, 3), (1, 1)])
     def test_as_many_whole_steps_as_fit(self, monkeypatch, most, steps):
         """Each of the three steps is two nodes, a call and an op; one step is always taken."""
-        monkeypatch.setattr("traceaudit.model.retime.MAX_NODES", most)
+        monkeypatch.setattr("traceaudit.model.plan.MAX_NODES", most)
         assert planned(device_bound()).steps == steps
 
     def test_ops_without_calls_keep_their_place(self):

@@ -11,11 +11,22 @@ __all__ = ["DeviceWhatIf", "KernelGain", "WhatIf"]
 
 @dataclass(frozen=True, slots=True)
 class KernelGain:
-    """What removing a kernel would save a step: re-timed, and by its time alone; ns."""
+    """What removing a kernel would save a step; ns.
+
+    Attributes
+    ----------
+    save_ns
+        Re-timed with a kernel that takes no time and is still launched.
+    save_with_launch_ns
+        Re-timed without its launches too, and without the framework ops that launch nothing else.
+    naive_save_ns
+        Its op time.
+    """
 
     name: str
     op_time_ns: float
     save_ns: float
+    save_with_launch_ns: float
     naive_save_ns: float
 
 
@@ -25,6 +36,8 @@ class DeviceWhatIf:
 
     Attributes
     ----------
+    changes
+        What was asked for: the text of each speed-up, ``graph replay``, ``no gaps``.
     baseline_ns
         The wall if there is one, else the profiled window.
     predicted_ns, low_ns, high_ns
@@ -34,7 +47,8 @@ class DeviceWhatIf:
     busy_share_frac
         Busy time over baseline: what the naive bound can reach at most.
     bound_by
-        ``device`` or ``host`` when that side alone takes nine tenths of the predicted step, else ``both``.
+        ``device`` or ``host`` when that side alone, the other taking no time, takes nine tenths of the predicted step;
+        ``both`` if each does, ``neither`` if none does; ``outside`` when most of the step is not in the trace.
     changed_op_time_ns
         Op time a step that the change removes.
     matched
@@ -52,6 +66,7 @@ class DeviceWhatIf:
     rank: int
     device: int
     name: str | None
+    changes: tuple[str, ...]
     baseline_ns: float
     predicted_ns: float
     low_ns: float
