@@ -1,9 +1,10 @@
 """Times as traces write them, in microseconds, as exact int64 nanoseconds.
 
-A decimal below 2**43 µs loses less than half a nanosecond in float64, so it comes back exactly once an integer is taken
+A decimal below 2**43 µs loses less than half a nanosecond in float64, so it comes back exactly once its integer is taken
 off before scaling. Larger decimals (microseconds since 1970) do not fit, and are converted from their text.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -46,9 +47,10 @@ def to_ns(values: Sequence[Scalar], texts: Callable[[], Sequence[bytes]]) -> tup
         return np.empty(0, dtype=np.int64), False
     if np.abs(numbers).max() >= _EXACT_FLOAT_US:
         return np.fromiter((text_to_ns(text) for text in texts()), np.int64, len(values)), True
-    whole = np.floor(numbers[0])
-    scaled = np.rint((numbers - whole) * NS_PER_US).astype(np.int64)
-    return scaled + int(whole) * NS_PER_US, True
+    whole = np.floor(numbers)
+    # Each value less its own integer: what is left is exact, whatever the other values are.
+    fraction = np.rint((numbers - whole) * NS_PER_US).astype(np.int64)
+    return whole.astype(np.int64) * NS_PER_US + fraction, True
 
 
 def text_to_ns(text: bytes) -> int:
@@ -104,7 +106,8 @@ def _each(values: Sequence[Scalar], texts: Callable[[], Sequence[bytes]]) -> npt
             result[index] = _text_to_ns(value.strip())
         elif isinstance(value, float):
             if abs(value) < _EXACT_FLOAT_US:
-                result[index] = round(value * NS_PER_US)
+                whole = math.floor(value)
+                result[index] = whole * NS_PER_US + round((value - whole) * NS_PER_US)
             else:
                 written = texts() if written is None else written
                 result[index] = text_to_ns(written[index])

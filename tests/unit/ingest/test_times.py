@@ -24,6 +24,11 @@ def test_decimals_below_2_43_come_back_exactly(times_ns):
     assert decimals
 
 
+def test_times_far_apart_keep_their_nanoseconds():
+    """50 days lie between the two."""
+    assert convert([4402444557616.0, 4398046511.095])[0].tolist() == [4402444557616000, 4398046511095]
+
+
 @given(st.integers(min_value=0, max_value=4 * 10**18))
 def test_epoch_decimals_come_from_their_text(time_ns):
     text = f"{time_ns // 1000}.{time_ns % 1000:03d}"
