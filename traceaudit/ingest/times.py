@@ -1,7 +1,7 @@
 """Times as traces write them, in microseconds, as exact int64 nanoseconds.
 
-A decimal below 2**43 µs loses less than half a nanosecond in float64, so it comes back exactly once its integer is taken
-off before scaling. Larger decimals (microseconds since 1970) do not fit, and are converted from their text.
+A decimal below 2**43 µs loses less than half a nanosecond in float64, so it comes back exactly once its integer is
+taken off before scaling. Larger decimals (microseconds since 1970) do not fit, and are converted from their text.
 """
 
 import math
