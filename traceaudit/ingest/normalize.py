@@ -119,6 +119,9 @@ _DEVICE: Mapping[str, type[np.generic]] = {
     "copied": np.int64,
     "collective": np.int32,
 }
+_IN_WORK_ITEMS = frozenset({"hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel"})
+"""Launch calls whose grid is the number of threads along each axis."""
+
 _HOST: Mapping[str, type[np.generic]] = {
     "start": np.int64,
     "end": np.int64,
@@ -226,6 +229,7 @@ def _ops_table(
         host_rank=threads.rank[host.thread[index]],
         host_role=roles_of_names(names, host.name[index]),
     )
+    _grids_in_blocks(columns, names, host, launch)
     return DeviceOps(
         start_ns=columns["start"],
         end_ns=columns["end"],
@@ -236,6 +240,21 @@ def _ops_table(
         launch=launch,
         **{item.name: columns[item.name] for item in fields(DeviceOps) if item.name not in _COMPUTED},
     )
+
+
+def _grids_in_blocks(columns: _Columns, names: Sequence[str], host: HostRows, launch: I64) -> None:
+    """Turn grids that a launch call gives in work items into blocks.
+
+    HIP documents the sizes of these calls as ``globalWorkSize``: threads, where all others take blocks.
+    """
+    codes = [code for code, name in enumerate(names) if name in _IN_WORK_ITEMS]
+    rows = np.flatnonzero((launch >= 0) & np.isin(host.name[np.maximum(launch, 0)], codes)) if codes else ()
+    if not len(rows):
+        return
+    for axis in _AXES:
+        items, threads = columns[f"grid_{axis}"], columns[f"block_{axis}"][rows]
+        known = rows[(items[rows] > 0) & (threads > 0)]
+        items[known] = -(-items[known] // columns[f"block_{axis}"][known])
 
 
 def _kinds(

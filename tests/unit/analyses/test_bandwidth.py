@@ -302,6 +302,44 @@ def test_roles_come_from_the_model():
     assert notes == ("model small: 9 of 9 matrix products have a role in the 2 layers",)
 
 
+SMALL = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 128,
+    "vocab_size": 1000,
+}
+
+
+def replay_of(*names):
+    made = TraceBuilder(device="NVIDIA H100 80GB HBM3")
+    graph = made.graph_launch(at=0, dur=20)
+    for number, name in enumerate(names):
+        graph.kernel(name, at=30 + 10 * number, dur=5, grid=[8, 1, 1])
+    return view_of(made)
+
+
+def test_a_kernel_that_runs_once_a_layer_is_no_attention_where_another_is():
+    """Two layers with three multiplications each are no model of six layers."""
+    layer = ["nvjet_qkv", "mul", "mul", "flash_fwd", "nvjet_o", "mul", "nvjet_up", "nvjet_down"]
+    made = architecture(SMALL | {"num_hidden_layers": 6}, name="other")
+    device, _, notes = report(replay_of(*layer, *layer, "nvjet_head"), model=made, workload=Workload((100,) * 8))
+    assert {row.role for row in device.kernels} == {None}
+    assert notes[0].startswith("model other: a step shows 2 attention kernels and the model has 6 layers")
+
+
+def test_two_products_of_experts_have_two_thirds_and_one_third_of_their_weights():
+    moe = SMALL | {"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2}
+    layer = ["nvjet_qkv", "flash_fwd", "nvjet_o", "nvjet_router", "fused_moe_up", "silu_and_mul", "fused_moe_down"]
+    view = replay_of(*layer, *layer, "nvjet_head")
+    device, _, _ = report(view, model=architecture(moe, name="moe"), workload=Workload((100,) * 8))
+    read = {row.name: row.rates.moved_bytes for row in device.kernels if row.role == "experts"}
+    out = 2 * 8 * 64 * 2  # two layers, written by the second product
+    assert read["fused_moe_up"] == pytest.approx(2 * (read["fused_moe_down"] - out), abs=4)
+
+
 def test_rows_by_shape_and_by_site():
     made = TraceBuilder(device="NVIDIA H100 80GB HBM3")
     for number, line in enumerate((10, 10, 20)):

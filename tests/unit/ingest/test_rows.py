@@ -4,6 +4,7 @@ import json
 
 from builders import TraceBuilder
 from renderers import render
+from views import trace_of
 
 from traceaudit.model.schema import HostCategory, OpType
 from traceaudit.model.trace import DeviceInfo, RecordedWall
@@ -194,3 +195,13 @@ def test_rank_from_the_file_then_the_caller_then_the_name(read_data):
     assert read_data(render(trace), "rank7.json").ranks == (7,)
     assert read_data(render(trace), "trace.json").ranks == (0,)
     assert read_data(render(trace), "trace.json").ops.rank.tolist() == [0]
+
+
+def test_grids_in_work_items_become_blocks():
+    """HIP's call for modules counts threads: 115,000 of 256 along x are 450 blocks; other calls count blocks."""
+    made = TraceBuilder()
+    for at, api in ((0, "hipExtModuleLaunchKernel"), (100, "hipModuleLaunchKernel")):
+        made.launch(api, at=at).kernel("gemm", at=at + 10, dur=5, grid=[115_000, 1, 2], block=[256, 1, 1])
+    ops = trace_of(made).ops
+    grids = list(zip(ops.grid_x.tolist(), ops.grid_y.tolist(), ops.grid_z.tolist(), strict=True))
+    assert grids == [(450, 1, 2), (115_000, 1, 2)]

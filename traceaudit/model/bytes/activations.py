@@ -93,10 +93,15 @@ class Sizes:
         net = self.model.layers[layer].ffn
         return self.tokens * net.width / self.workload.parallelism.tp if isinstance(net, Dense) else 0.0
 
-    def normed(self, blocks: int, layer: int) -> tuple[float, float]:
-        """Return the elements of a norm and of its weight: of states, or of heads where there are blocks for heads."""
+    def normed(self, blocks: int, layer: int, *, attending: bool) -> tuple[float, float] | None:
+        """Return the elements of a norm and of its weight: of states, or of heads where there are blocks for heads.
+
+        Without a grid a norm between the projections and attention is of queries or keys, one cannot tell which.
+        """
         queries, keys = self.heads(layer)
         row = self.row(layer)
+        if not blocks and attending:
+            return None
         each, rest = divmod(blocks, self.tokens)
         if row and each > 1 and not rest and blocks * row in {queries, keys, queries + keys}:
             return blocks * row, row
@@ -165,7 +170,10 @@ def _by_name(
     """Return elements read and written by a kernel that engines or compilers name after what it does."""
     match kind:
         case KernelClass.NORM:
-            normed, weight = sizes.normed(blocks, place.layer)
+            size = sizes.normed(blocks, place.layer, attending=place.attending)
+            if size is None:
+                return None
+            normed, weight = size
             times = 2 if _RESIDUAL.search(text) else 1
             found = times * normed + weight, times * normed, "each state and the weight once"
         case KernelClass.GATHER if not blocks or blocks * threads * WIDEST_LOAD_ELEMENTS >= sizes.model.hidden:

@@ -17,7 +17,7 @@ from traceaudit.model.bytes.kernelclass import KernelClass, kernel_class
 from traceaudit.model.bytes.layout import HEAD, Layout, Placed, Style, lay_out
 from traceaudit.model.bytes.rolework import RoleWork
 from traceaudit.model.bytes.shares import OpWorkBuilder
-from traceaudit.model.bytes.split import share_inputs
+from traceaudit.model.bytes.split import is_helper, share_inputs
 from traceaudit.model.bytes.work import Work
 from traceaudit.model.llm.architecture import Architecture
 from traceaudit.model.llm.workload import Workload
@@ -114,6 +114,8 @@ def _marks(
             chosen.append(text)
     if sum(count[name] for name in chosen) == layers:
         return frozenset(_needed(chosen, count, layers))
+    if any(kernel_class(text) is KernelClass.ATTENTION for text in count):
+        return frozenset()
     once = [text for text, _ in spent.most_common() if count[text] == layers and kernel_class(text) not in _PRODUCTS]
     others = [text for text in once if kernel_class(text) is KernelClass.OTHER]
     return frozenset(others[:1])
@@ -218,9 +220,25 @@ def _put(
     if not group:
         return
     texts = [names[int(ops.name[op])] for op in group]
-    times = [int(duration[op]) for op in group]
+    times = _expert_weights(texts) if work.role == "experts" else None
+    times = [int(duration[op]) for op in group] if times is None else times
     reads = share_inputs(work.read_bytes, texts, times)
     flops = None if work.flop is None else share_inputs(work.flop, texts, times)
     for place, op in enumerate(group):
         last = place == len(group) - 1
         into.put(op, work, reads[place], work.write_bytes if last else 0, None if flops is None else flops[place])
+
+
+def _expert_weights(texts: Sequence[str]) -> list[int] | None:
+    """Return how the experts' weights are spread over their products, by order; None where their number tells nothing.
+
+    Of two products the first has gate and up, so twice the weights of the second; three have one matrix each.
+    """
+    products = [place for place, text in enumerate(texts) if not is_helper(text)]
+    shares = {2: (2, 1), 3: (1, 1, 1)}.get(len(products))
+    if shares is None:
+        return None
+    weights = [0] * len(texts)
+    for place, share in zip(products, shares, strict=True):
+        weights[place] = share
+    return weights

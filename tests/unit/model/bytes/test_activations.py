@@ -82,6 +82,11 @@ def test_norms_read_their_weight_and_may_add_the_residual():
     assert moved("rms_norm_kernel", 16 * 4) == (16 * 4 * 128 * 2 + 256, 16 * 4 * 128 * 2)  # a block for each key head
 
 
+def test_without_a_grid_a_norm_before_attention_may_be_of_queries_or_of_keys():
+    assert moved("rms_norm_kernel", 0, place=QKV) is None
+    assert moved("rms_norm_kernel", 0) == (16 * 2048 * 2 + 4096, 16 * 2048 * 2)
+
+
 def test_a_gather_must_reach_a_whole_row():
     assert moved(SMALL_INDEX, 16) == (65536, 65536)
     assert moved(SMALL_INDEX, 1) is None  # 128 threads: a row of a rotary table
