@@ -328,9 +328,10 @@ def _queue_depth(view: DeviceView, used: npt.NDArray[np.bool_]) -> float:
 
 
 def _typical_path(timeline: Timeline, audit: DeviceAudit) -> CriticalPath:
-    """Return the critical path of the used step with the median window."""
-    used = sorted((item for item in audit.steps.items if item.used), key=lambda item: item.window_ns)
-    step = used[(len(used) - 1) // 2]
+    """Return the critical path of the used step with the median window, of those with ops where any has some."""
+    used = [item for item in audit.steps.items if item.used]
+    ranked = sorted([item for item in used if item.device_ops] or used, key=lambda item: item.window_ns)
+    step = ranked[(len(ranked) - 1) // 2]
     sums: dict[tuple[str, str | None, str | None], tuple[int, int]] = {}
     for stretch in critical_path(timeline, step.start_ns, step.start_ns + step.window_ns):
         name = timeline.name_of(stretch.node) if stretch.node >= 0 else None

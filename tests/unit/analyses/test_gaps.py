@@ -370,6 +370,23 @@ def test_the_path_is_that_of_a_typical_step():
     }
 
 
+def test_a_step_without_ops_is_not_the_typical_one():
+    """Windows 100 with gemm [20, 50), launched at 10, and 10 with nothing: the shorter would say nothing."""
+    trace = TraceBuilder()
+    trace.annotation("ProfilerStep#0", at=0, dur=100)
+    trace.launch(at=10, dur=4).kernel("gemm", at=20, dur=30)
+    trace.annotation("ProfilerStep#1", at=100, dur=10)
+    report = gaps_of(trace)
+    assert report.steps_used == 2
+    assert report.path.step == 0
+    assert {kind: time // 1000 for kind, time in report.path.by_kind().items()} == {
+        "host": 10 + 50,
+        "op": 30,
+        "delivery": 6,
+        "launch_call": 4,
+    }
+
+
 def test_a_wait_for_a_collective_shows_as_the_collective():
     """
     stream 8      5 all-reduce 60
