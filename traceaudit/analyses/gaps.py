@@ -10,7 +10,6 @@ from traceaudit.model.activity import Activities, Activity, ThreadActivity
 from traceaudit.model.causes import launching_threads, row_label
 from traceaudit.model.criticalpath import PathKind, Stretch, critical_path
 from traceaudit.model.deviceview import DeviceView
-from traceaudit.model.intervals import Intervals
 from traceaudit.model.occupancy import Owner
 from traceaudit.model.options import StepOptions
 from traceaudit.model.pieces import Pieces, cut
@@ -23,6 +22,7 @@ from traceaudit.model.results.gaps import (
     HostLedger,
     HostShare,
     Limit,
+    OtherThread,
     PathPart,
     ShortGaps,
 )
@@ -77,7 +77,7 @@ def find_gaps(view: DeviceView, audit: DeviceAudit, steps: StepOptions, *, short
     idle = np.flatnonzero(used[pieces.window] & (pieces.gap >= 0))
     activity = ThreadActivity(view, steps)
     rows = _rows(view, pieces, idle, activity, audit.ledger.steps)
-    host = _host_ledger(view, pieces, used, activity)
+    host = _host_ledger(view, pieces, used, activity, audit.ledger.host_cost_ns)
     timeline = timeline_of(view)
     verdict, shares = _verdict(audit, host, host_binds=_host_binds(timeline, audit))
     return DeviceGaps(
@@ -246,26 +246,36 @@ def _named(sums: I64) -> dict[str, int]:
     return {CAUSES[i]: int(sums[i]) for i in order.tolist() if sums[i] > 0}
 
 
-def _host_ledger(view: DeviceView, pieces: Pieces, used: npt.NDArray[np.bool_], activity: ThreadActivity) -> HostLedger:
-    """Account for the launching thread over the host intervals of the used steps."""
+def _host_ledger(
+    view: DeviceView, pieces: Pieces, used: npt.NDArray[np.bool_], activity: ThreadActivity, cost_ns: int
+) -> HostLedger:
+    """Account for the launching thread over the host intervals of the used steps, and for who else is waited for."""
     start, end = view.marks.start_ns[used], view.marks.end_ns[used]
     thread = activity.main_thread
-    awaited = _awaited(view, pieces, used, thread)
-    total, exposed = np.zeros(len(Activity), np.int64), np.zeros(len(Activity), np.int64)
-    for found in activity.chunks(np.full(len(start), thread, np.int64), start, end):
-        length = found.end_ns - found.start_ns
-        np.add.at(total, found.activity, length)
-        np.add.at(exposed, found.activity, intervals.covered(awaited, found.start_ns, found.end_ns))
+    awaited = np.flatnonzero(used[pieces.window] & np.isin(pieces.owner, [Owner.IDLE_HOST, Owner.LAUNCH_CALL]))
+    awaited_of = launching_threads(view, pieces.gap[awaited])
+    mine = awaited[awaited_of == thread]
+    total = _by_activity(activity, thread, start, end)
+    exposed = _by_activity(activity, thread, pieces.start_ns[mine], pieces.end_ns[mine])
     shares = {one.value: HostShare(int(total[one.number]), int(exposed[one.number])) for one in Activity}
-    name = view.trace.names[view.trace.threads.tid[thread]] if thread >= 0 else "none"
-    return HostLedger(name, int((end - start).sum()), shares)
+    times = np.zeros(len(view.trace.threads), np.int64)
+    np.add.at(times, awaited_of[awaited_of != thread], pieces.length_ns[awaited[awaited_of != thread]])
+    others = [
+        OtherThread(_thread_id(view, one), int(times[one])) for one in np.argsort(-times, kind="stable") if times[one]
+    ]
+    return HostLedger(_thread_id(view, thread), int((end - start).sum()), cost_ns, shares, tuple(others))
 
 
-def _awaited(view: DeviceView, pieces: Pieces, used: npt.NDArray[np.bool_], thread: int) -> Intervals:
-    """Return when the device waits for a thread: no launch of it has begun, or its launch call still runs."""
-    mine = np.flatnonzero(used[pieces.window] & np.isin(pieces.owner, [Owner.IDLE_HOST, Owner.LAUNCH_CALL]))
-    mine = mine[launching_threads(view, pieces.gap[mine]) == thread]
-    return intervals.union(pieces.start_ns[mine], pieces.end_ns[mine])
+def _by_activity(activity: ThreadActivity, thread: int, start: I64, end: I64) -> I64:
+    """Sum disjoint, sorted stretches of a thread by what it did."""
+    sums = np.zeros(len(Activity), np.int64)
+    for found in activity.chunks(np.full(len(start), thread, np.int64), start, end):
+        np.add.at(sums, found.activity, found.end_ns - found.start_ns)
+    return sums
+
+
+def _thread_id(view: DeviceView, thread: int) -> str:
+    return view.trace.names[view.trace.threads.tid[thread]] if thread >= 0 else "none"
 
 
 def _verdict(audit: DeviceAudit, host: HostLedger, *, host_binds: bool) -> tuple[Limit, Mapping[str, float]]:
@@ -328,9 +338,10 @@ def _queue_depth(view: DeviceView, used: npt.NDArray[np.bool_]) -> float:
 
 
 def _typical_path(timeline: Timeline, audit: DeviceAudit) -> CriticalPath:
-    """Return the critical path of the used step with the median window."""
-    used = sorted((item for item in audit.steps.items if item.used), key=lambda item: item.window_ns)
-    step = used[(len(used) - 1) // 2]
+    """Return the critical path of the used step with the median window, of those with ops where any has some."""
+    used = [item for item in audit.steps.items if item.used]
+    ranked = sorted([item for item in used if item.device_ops] or used, key=lambda item: item.window_ns)
+    step = ranked[(len(ranked) - 1) // 2]
     sums: dict[tuple[str, str | None, str | None], tuple[int, int]] = {}
     for stretch in critical_path(timeline, step.start_ns, step.start_ns + step.window_ns):
         name = timeline.name_of(stretch.node) if stretch.node >= 0 else None

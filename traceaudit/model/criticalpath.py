@@ -94,17 +94,20 @@ class _Walk:
         """Return the node at the end of the window: the op that runs there, else the next op, which ends the gap.
 
         Where no op follows, or nothing before its launch is known, it is what ended last, with the host behind it: the
-        host was not done.
+        host was not done. If nothing ended in the window either, the host has all of it, unless an op follows whose
+        launch is missing.
         """
         timeline = self.timeline
         running = self._running()
         if running >= 0:
             return running
         following = self._following()
-        if following >= 0:
+        if following >= 0 and self._is_led_up_to(following):
             return following
         done = np.flatnonzero((timeline.end_ns <= self.now) & (timeline.end_ns > self.start_ns))
         if not len(done):
+            if following < 0 or len(self._edges_into(following)[0]):
+                self.back_to(self.start_ns, PathKind.HOST, -1)
             return -1
         node = int(done[np.argmax(timeline.end_ns[done])])
         is_op = timeline.node_type[node] == NodeType.OP
@@ -119,18 +122,18 @@ class _Walk:
         return int(running[first[0]]) + self._first_op if len(first) else -1
 
     def _following(self) -> int:
-        """Return the next op behind the window, if what came before its launch is known; else -1."""
+        """Return the next op behind the window; -1 if none follows."""
         start, end = self._ops()
         behind = np.flatnonzero((start >= self.now) & (end > start))
-        if not len(behind):
-            return -1
-        node = int(behind[np.argmin(start[behind])]) + self._first_op
+        return int(behind[np.argmin(start[behind])]) + self._first_op if len(behind) else -1
+
+    def _is_led_up_to(self, node: int) -> bool:
+        """Tell whether it is known what came before an op, and before its launch if that has not begun."""
         sources, kinds = self._edges_into(node)
-        if not len(sources):
-            return -1
         launch = sources[kinds == EdgeType.LAUNCH]
-        begun = not len(launch) or self.timeline.start_ns[launch[0]] < self.now
-        return node if begun or EdgeType.HOST in self._edges_into(int(launch[0]))[1] else -1
+        if not len(launch) or self.timeline.start_ns[launch[0]] < self.now:
+            return len(sources) > 0
+        return EdgeType.HOST in self._edges_into(int(launch[0]))[1]
 
     def _ops(self) -> tuple[I64, I64]:
         """Return the starts and ends of the ops, which follow the calls."""

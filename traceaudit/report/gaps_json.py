@@ -42,10 +42,12 @@ def _device(device: "DeviceGaps") -> Object:
         "host": {
             "thread": device.host.thread,
             "interval_ns": device.host.interval_ns,
+            "host_cost_ns": device.host.host_cost_ns,
             "by": {
                 name: {"total_ns": share.total_ns, "exposed_ns": share.exposed_ns}
                 for name, share in device.host.shares.items()
             },
+            "other_threads": [asdict(one) for one in device.host.others],
         },
         "short_gaps": asdict(device.short),
         "critical_path": {

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from traceaudit.report.format import duration, percent
+from traceaudit.report.format import duration, percent, scale_for
 from traceaudit.report.gaps_table import MOST_ROWS, neighbours
-from traceaudit.report.gaps_words import CAUSES, mark_of, remarks, verdict_line
+from traceaudit.report.gaps_words import CAUSES, host_rows, mark_of, remarks, verdict_line
 from traceaudit.report.markdown import code, escape, head, markdown_table
 from traceaudit.report.registry import PLAIN_PAGE, Page
 
@@ -46,4 +46,16 @@ def _device(device: "DeviceGaps", mark: str) -> list[str]:
         *(f"- {escape(text)}" for text in remarks(device, mark)),
         "",
         *markdown_table(["a step", "of idle", "count", "median", "p90", "cause", "between"], "rrrrrll", rows),
+        *_host(device, mark),
     ]
+
+
+def _host(device: "DeviceGaps", mark: str) -> list[str]:
+    interval_ns = device.host.interval_ns / max(device.steps_used, 1)
+    scale = scale_for(interval_ns)
+    rows = [[total, exposed, escape(activity)] for total, exposed, activity in host_rows(device, scale, mark)]
+    if not rows:
+        return []
+    heading = f"Host thread {device.host.thread}, {duration(interval_ns)} a step in {scale.unit}"
+    lines = [f"{escape(heading)}; exposed: while the device waits for it", ""]
+    return [*lines, *markdown_table(["total", "exposed", "activity"], "rrl", rows)]

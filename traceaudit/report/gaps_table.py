@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from traceaudit.report.format import count_text, duration, percent, scale_for
-from traceaudit.report.gaps_words import ACTIVITIES, CAUSES, mark_of, remarks, verdict_line
+from traceaudit.report.gaps_words import CAUSES, host_rows, mark_of, remarks, verdict_line
 from traceaudit.report.registry import PLAIN_PAGE, Page
 from traceaudit.report.terminal.canvas import LEAST_NAME, Canvas, Column
 from traceaudit.report.terminal.verdict import add_title, add_verdict
@@ -92,22 +92,14 @@ def neighbours(device: "DeviceGaps", row: "GapRow") -> tuple[str, str]:
 
 
 def _host_table(canvas: Canvas, device: "DeviceGaps", mark: str) -> None:
-    steps = max(device.steps_used, 1)
-    shares = [(name, share) for name, share in device.host.shares.items() if share.total_ns]
-    if not shares:
+    interval_ns = device.host.interval_ns / max(device.steps_used, 1)
+    scale = scale_for(interval_ns)
+    rows = host_rows(device, scale, mark)
+    if not rows:
         return
-    scale = scale_for(device.host.interval_ns / steps)
     canvas.heading(
         "Host",
-        f"thread {device.host.thread}, {duration(device.host.interval_ns / steps)} a step in {scale.unit}; "
+        f"thread {device.host.thread}, {duration(interval_ns)} a step in {scale.unit}; "
         "exposed: while the device waits for it",
     )
-    columns = [Column("total", right=True), Column("exposed", right=True), Column("activity")]
-    ranked = sorted(shares, key=lambda one: -one[1].total_ns)
-    canvas.table(
-        columns,
-        [
-            [scale.text(share.total_ns / steps), scale.text(share.exposed_ns / steps) + mark, ACTIVITIES[name]]
-            for name, share in ranked
-        ],
-    )
+    canvas.table([Column("total", right=True), Column("exposed", right=True), Column("activity")], rows)

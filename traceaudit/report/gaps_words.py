@@ -3,16 +3,18 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from traceaudit.report.format import DOUBT, duration, percent
+from traceaudit.report.format import DOUBT, Scale, count_text, duration, percent
 
 if TYPE_CHECKING:
     from traceaudit.model.results import Completeness
     from traceaudit.model.results.gaps import CriticalPath, DeviceGaps
 
-__all__ = ["ACTIVITIES", "CAUSES", "LIMITS", "mark_of", "remarks", "verdict_line"]
+__all__ = ["ACTIVITIES", "CAUSES", "LIMITS", "host_rows", "mark_of", "remarks", "verdict_line"]
 
 NOTABLE_FRAC = 0.01
 """Share of the window from which on a part of the path's ops is told."""
+
+MOST_THREADS = 3
 
 LIMITS = {
     "device_bound": "device-bound",
@@ -63,6 +65,22 @@ def verdict_line(device: "DeviceGaps", mark: str = "") -> str:
         f"{LIMITS[name].removesuffix('-bound')} {percent(part, 1)}{mark}" for name, part in ranked if part > 0
     )
     return f"{LIMITS[device.verdict]} ({shares} of the window)"
+
+
+def host_rows(device: "DeviceGaps", scale: Scale, mark: str = "") -> list[list[str]]:
+    """Return rows of total, exposed and activity: of the launching thread, then of the others that are waited for."""
+    steps, host = max(device.steps_used, 1), device.host
+    ranked = sorted(host.shares.items(), key=lambda one: -one[1].total_ns)
+    rows = [
+        [scale.text(share.total_ns / steps), scale.text(share.exposed_ns / steps) + mark, ACTIVITIES[name]]
+        for name, share in ranked
+        if share.total_ns or share.exposed_ns
+    ]
+    shown, rest = host.others[:MOST_THREADS], host.others[MOST_THREADS:]
+    others = [(f"other launching thread {one.thread}", one.exposed_ns) for one in shown]
+    if rest:
+        others.append((count_text(len(rest), "more launching thread"), sum(one.exposed_ns for one in rest)))
+    return rows + [["-", scale.text(time / steps) + mark, text] for text, time in others]
 
 
 def remarks(device: "DeviceGaps", mark: str = "") -> Iterator[str]:

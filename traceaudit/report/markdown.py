@@ -175,7 +175,7 @@ def _device(device: "DeviceAudit", completeness: "Completeness") -> list[str]:
     layout = sections(device, unreliable=unreliable)
     for section in layout:
         lines += _section(section, alone=len(layout) == 1)
-    if any(line.doubtful for section in layout for line in section.lines):
+    if any(line.share_doubtful for section in layout for line in section.lines):
         lines += [f"{DOUBT} the findings above make these numbers doubtful", ""]
     if device.resolution_error_ns:
         lines += [f"Times are coarse: busy and idle of a step hold to ± {duration(device.resolution_error_ns)}.", ""]
@@ -192,9 +192,9 @@ def _section(section: Section, *, alone: bool) -> list[str]:
             name = f"**{name}**"
         elif line.role is Role.PART:
             name = f"&nbsp;&nbsp;{name}"
-        mark = DOUBT if line.doubtful else ""
-        share = percent(line.time_ns, section.whole_ns) if line.share_shown else ""
-        rows.append((name, scale.text(line.time_ns) + mark, escape(share) + (mark or ("" if share else DOUBT))))
+        time = scale.text(line.time_ns) + (DOUBT if line.doubtful else "")
+        share = percent(line.time_ns, section.whole_ns) + (DOUBT if line.share_doubtful else "")
+        rows.append((name, time, escape(share)))
     heading = "account" if alone else section.title
     lines = markdown_table((heading, scale.unit, f"of {section.whole}"), "lrr", rows)
     return [*lines[:-1], "", f"0: {', '.join(section.zeros)}", ""] if section.zeros else lines

@@ -54,8 +54,8 @@ class Line:
         Where its bar begins, from the start of the step.
     doubtful
         Whether a finding makes the time doubtful.
-    share_shown
-        Whether its share of the whole may be printed at all.
+    share_doubtful
+        Whether one makes its share of the whole doubtful: of an unreliable trace all are.
     """
 
     label: str
@@ -63,7 +63,7 @@ class Line:
     at_ns: float
     role: Role
     doubtful: bool = False
-    share_shown: bool = True
+    share_doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def _full_speed(device: "DeviceAudit", *, unreliable: bool) -> Section:
             at_ns += time_ns
     doubtful = unreliable or doubted(device, "full_speed_idle_ns", "busy_ns")
     label = "idle at full speed, split as in the profile (estimate)"
-    lines.append(Line(label, step.full_speed_idle_ns, at_ns, Role.IDLE, doubtful, not unreliable))
+    lines.append(Line(label, step.full_speed_idle_ns, at_ns, Role.IDLE, doubtful, doubtful))
     return Section("at full speed", "wall", step.wall_ns, tuple(lines))
 
 
@@ -157,7 +157,7 @@ def _account(device: "DeviceAudit", name: str, time_ns: float, at_ns: float, *, 
     role = ROLES.get(name, Role.IDLE)
     idle = role is Role.IDLE
     doubtful = doubted(device, name, "idle_ns" if idle else "busy_ns") or (unreliable and idle)
-    return Line(label_of(name), time_ns, at_ns, role, doubtful, not unreliable)
+    return Line(label_of(name), time_ns, at_ns, role, doubtful, doubtful or unreliable)
 
 
 def _parts(device: "DeviceAudit", name: str, at_ns: float, *, unreliable: bool) -> list[Line]:
@@ -175,7 +175,7 @@ def _parts(device: "DeviceAudit", name: str, at_ns: float, *, unreliable: bool) 
     for part, total_ns in parts.items():
         if total_ns:
             time_ns = total_ns / ledger.steps
-            lines.append(Line(label_of(part), time_ns, at_ns, Role.PART, doubtful, not unreliable))
+            lines.append(Line(label_of(part), time_ns, at_ns, Role.PART, doubtful, doubtful))
             at_ns += time_ns
     return lines
 

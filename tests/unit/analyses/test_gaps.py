@@ -6,7 +6,7 @@ from views import audit_of, view_of
 
 from traceaudit.analyses.gaps import CAUSES, find_gaps
 from traceaudit.model.options import StepOptions
-from traceaudit.model.results.gaps import Limit
+from traceaudit.model.results.gaps import Limit, OtherThread
 
 SCHEDULE = "vllm/v1/core/sched/scheduler.py(221): schedule"
 
@@ -212,9 +212,36 @@ class TestHostLedger:
         trace.launch(at=60, dur=2, thread=2).kernel("b", at=62, dur=8)
         trace.op("aten::mm", at=40, dur=40)
         trace.launch(at=80, dur=2).kernel("c", at=82, dur=18)
-        shares = gaps_of(trace).host.shares
-        exposed = {name: share.exposed_ns // 1000 for name, share in shares.items() if share.exposed_ns}
+        host = gaps_of(trace).host
+        exposed = {name: share.exposed_ns // 1000 for name, share in host.shares.items() if share.exposed_ns}
         assert exposed == {"framework": 10, "launch_api": 2}
+        assert host.others == (OtherThread("21879", 12_000),)
+        assert host.host_cost_ns == 24_000
+
+    def test_what_is_exposed_of_all_threads_is_the_host_cost(self):
+        """
+        thread 1   0 L 2          30 L 33                    80 L 82
+        thread 2                            50 L 51
+        thread 3          20 L 24                  64 L 70
+        device     0 a 10  21 b 28  34 c 40   52 d 60  71 e 75   83 f 100
+
+        Idle before b [10, 21): 10 until the call of thread 3 begins and 1 in it. Before c [28, 34): 2, then the call
+        of 3, and 1 of delivery. Before d [40, 52): 10 and 1 of thread 2, 1 of delivery. Before e [60, 71): 4 and 6 of
+        thread 3. Before f [75, 83): 5 and 2 of thread 1.
+        """
+        trace = one_step()
+        trace.launch(at=0, dur=2).kernel("a", at=0, dur=10)
+        trace.launch(at=20, dur=4, thread=3).kernel("b", at=21, dur=7)
+        trace.launch(at=30, dur=3).kernel("c", at=34, dur=6)
+        trace.launch(at=50, dur=1, thread=2).kernel("d", at=52, dur=8)
+        trace.launch(at=64, dur=6, thread=3).kernel("e", at=71, dur=4)
+        trace.launch(at=80, dur=2).kernel("f", at=83, dur=17)
+        view = view_of(trace)
+        audit = audit_of(view)
+        host = find_gaps(view, audit, StepOptions()).host
+        assert host.others == (OtherThread("21880", 21_000), OtherThread("21879", 11_000))
+        assert sum(share.exposed_ns for share in host.shares.values()) == 5_000 + 7_000
+        assert host.host_cost_ns == audit.ledger.host_cost_ns == 44_000
 
     def test_no_thread_is_known(self):
         """Nothing was launched and no marker tells a thread: all is unrecorded."""
@@ -367,6 +394,23 @@ def test_the_path_is_that_of_a_typical_step():
     assert {(part.kind, part.name): part.time_ns // 1000 for part in path.parts} == {
         ("host", "cudaLaunchKernel"): 86 + 10,
         ("launch_call", "cudaLaunchKernel"): 4,
+    }
+
+
+def test_a_step_without_ops_is_not_the_typical_one():
+    """Windows 100 with gemm [20, 50), launched at 10, and 10 with nothing: the shorter would say nothing."""
+    trace = TraceBuilder()
+    trace.annotation("ProfilerStep#0", at=0, dur=100)
+    trace.launch(at=10, dur=4).kernel("gemm", at=20, dur=30)
+    trace.annotation("ProfilerStep#1", at=100, dur=10)
+    report = gaps_of(trace)
+    assert report.steps_used == 2
+    assert report.path.step == 0
+    assert {kind: time // 1000 for kind, time in report.path.by_kind().items()} == {
+        "host": 10 + 50,
+        "op": 30,
+        "delivery": 6,
+        "launch_call": 4,
     }
 
 

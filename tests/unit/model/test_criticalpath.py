@@ -83,6 +83,30 @@ def test_a_thread_whose_first_launch_comes_next_says_nothing():
     assert path(trace, 0, 100)[-2:] == [("op", "b", 60, 80), ("host", None, 80, 100)]
 
 
+def test_without_an_op_inside_or_behind_the_window_the_host_has_it():
+    """a [10, 40) is over before the window [50, 100) begins, and nothing is launched any more."""
+    trace = TraceBuilder()
+    trace.launch(at=0, dur=2).kernel("a", at=10, dur=30)
+    trace.op("aten::mm", at=0, dur=100)
+    assert path(trace, 50, 100) == [("host", None, 50, 100)]
+
+
+def test_up_to_the_first_launch_of_all_the_host_has_the_window():
+    """a is launched at 60, behind the window [0, 50), in which nothing is recorded."""
+    trace = TraceBuilder()
+    trace.op("aten::mm", at=0, dur=100)
+    trace.launch(at=60, dur=2).kernel("a", at=70, dur=30)
+    assert path(trace, 0, 50) == [("host", None, 0, 50)]
+
+
+def test_up_to_an_op_whose_launch_is_missing_nothing_says_what_the_window_waited_for():
+    """a [70, 100) has no launch row, and ends the gap that holds the window [0, 50)."""
+    trace = TraceBuilder()
+    trace.op("aten::mm", at=0, dur=100)
+    trace.orphan().kernel("a", at=70, dur=30)
+    assert path(trace, 0, 50) == [("before", None, 0, 50)]
+
+
 def test_of_ops_that_run_up_to_the_end_the_first_to_end_counts():
     """a [10, 60) on 7 ends with the window, b [20, 90) on 8 does not."""
     trace = TraceBuilder()

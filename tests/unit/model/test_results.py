@@ -23,6 +23,7 @@ from traceaudit.model.results.gaps import (
     HostLedger,
     HostShare,
     Limit,
+    OtherThread,
     PathPart,
     ShortGaps,
 )
@@ -55,7 +56,7 @@ ROW = GapRow(
     causes={"framework": 6, "delivery": 4},
     where=None,
 )
-HOST = HostLedger("1", 20, {"sync": HostShare(15, 1), "unrecorded": HostShare(5, 5)})
+HOST = HostLedger("1", 20, 6, {"sync": HostShare(15, 1), "unrecorded": HostShare(5, 5)})
 PATH = CriticalPath(0, 30, (PathPart("op", "a", 1, 10), PathPart("op", "b", 1, 12), PathPart("host", None, 2, 8)))
 
 
@@ -130,6 +131,8 @@ class TestGaps:
             ("owners of a gap", ROW, {"graph_ns": 1}),
             ("causes of a gap", ROW, {"causes": {"framework": 6, "delivery": 5}}),
             ("host ledger", HOST, {"interval_ns": 21}),
+            ("exposed host time", HOST, {"host_cost_ns": 7}),
+            ("exposed host time", HOST, {"others": (OtherThread("2", 1),)}),
             ("critical path", PATH, {"window_ns": 29}),
         ],
     )

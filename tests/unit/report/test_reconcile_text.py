@@ -25,12 +25,23 @@ def test_the_verdict_comes_first():
     assert table(samples.unreliable()).splitlines()[1].startswith("UNRELIABLE")
 
 
-@pytest.mark.parametrize("form", ["table", "markdown"])
-def test_unreliable_prints_no_idle_share(form):
+@pytest.mark.parametrize(("form", "unit"), [("table", ""), ("markdown", "%")])
+def test_unreliable_prints_no_bare_share(form, unit):
+    """Idle 7.6 and busy 2.4 of 10 ms; the whole alone carries no mark."""
     text = render("reconcile", form, samples.unreliable())
-    assert "76.0" not in text
-    assert "24.0%" not in text
     assert "7.600?" in text
+    for share in ("76.0", "24.0"):
+        assert text.count(share) == text.count(f"{share}{unit}?") > 0
+    assert f"100.0{unit}?" not in text
+
+
+def test_the_shares_of_an_unreliable_trace_are_doubtful_even_of_times_that_are_not():
+    """Busy 2.4 of 10 ms: no finding names the busy time, and rows that were lost lengthen the window."""
+    result = samples.unreliable()
+    device = replace(result.devices[0], doubtful=frozenset())
+    text = table(replace(result, devices=(device,)))
+    assert "2.400 " in text
+    assert "24.0?" in text
 
 
 def test_every_term_of_the_ledger_is_printed_or_named_as_zero():

@@ -16,6 +16,7 @@ __all__ = [
     "HostLedger",
     "HostShare",
     "Limit",
+    "OtherThread",
     "PathPart",
     "ShortGaps",
 ]
@@ -85,10 +86,9 @@ class GapRow:
 
 @dataclass(frozen=True, slots=True)
 class HostShare:
-    """Time of the launching thread on one thing: total, and the part in which the device waited for it.
+    """Time of the launching thread on one thing: in the host intervals, and while the device waited for the thread.
 
-    The device waits for the thread in the `idle_host` and `launch_call` of the used windows that end with its launches:
-    if no other thread launches, the exposed parts sum to the ledger's host cost.
+    The device waits for a thread in the `idle_host` and `launch_call` of the used windows that end with its launches.
     """
 
     total_ns: int
@@ -96,27 +96,45 @@ class HostShare:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherThread:
+    """A thread that launches too, by its id as written, and how long the device waited for it; ns."""
+
+    thread: str
+    exposed_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class HostLedger:
     """What the launching thread did over the host intervals of the used steps; the totals sum to them.
+
+    What is exposed of it and of the other threads sums to the host cost.
 
     Attributes
     ----------
     thread
-        Thread id as written.
+        Id, as written, of the thread with most launches.
     interval_ns
         Sum of the host intervals.
+    host_cost_ns
+        The ledger's `idle_host` and `launch_call`.
     shares
         By activity: ``schedule``, ``prepare``, ``forward``, ``output`` (engine phases by name), ``launch_api``,
         ``sync``, ``memory``, ``framework``, ``python``, ``annotation``, ``other_api``, ``profiler``, ``unrecorded``.
+    others
+        Other threads that the device waited for, most first.
     """
 
     thread: str
     interval_ns: int
+    host_cost_ns: int
     shares: Mapping[str, HostShare]
+    others: tuple[OtherThread, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that the shares sum to the windows."""
+        """Check that the totals sum to the host intervals, and what is exposed to the host cost."""
         conserve("host ledger", sum(share.total_ns for share in self.shares.values()), self.interval_ns)
+        own_ns = sum(share.exposed_ns for share in self.shares.values())
+        conserve("exposed host time", own_ns + sum(one.exposed_ns for one in self.others), self.host_cost_ns)
 
 
 @dataclass(frozen=True, slots=True)

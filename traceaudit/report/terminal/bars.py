@@ -62,9 +62,7 @@ def _split(line: Line) -> tuple[str, str]:
 
 
 def _share(line: Line, section: Section) -> str:
-    if not line.share_shown:
-        return DOUBT
-    return percent(line.time_ns, section.whole_ns).rstrip("%") + (DOUBT if line.doubtful else " ")
+    return percent(line.time_ns, section.whole_ns).rstrip("%") + (DOUBT if line.share_doubtful else " ")
 
 
 def _folded(lines: Sequence[Line]) -> list[Line]:

@@ -103,7 +103,7 @@ def _footnotes(canvas: Canvas, device: "DeviceAudit", layout: Sequence[Section])
             f"times are coarse: busy {duration(step.busy_ns)} ± {error}, idle {duration(step.idle_ns)} ± {error} a step"
         )
         canvas.line((text, "dim"), indent=2)
-    if any(line.doubtful for section in layout for line in section.lines):
+    if any(line.share_doubtful for section in layout for line in section.lines):
         text = f"{DOUBT} the findings above make these numbers doubtful"
         canvas.line((text, "dim"), indent=2)
 
