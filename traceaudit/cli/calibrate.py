@@ -35,7 +35,7 @@ FormatOption = Annotated[
         "-f",
         metavar="FORMAT",
         show_default=False,
-        help="table or json; by default what the ending of FILE says, else table.",
+        help="table or json; by default what the ending of FILE says, table for .txt, .log or none.",
     ),
 ]
 
