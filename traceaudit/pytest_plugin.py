@@ -36,10 +36,10 @@ def traceaudit_check(request: pytest.FixtureRequest, tmp_path: Path) -> "StepChe
 
     The test is skipped where torch or a GPU is absent.
     """
-    _need_gpu()
     on_inconclusive = str(request.config.getini(INCONCLUSIVE))
     if on_inconclusive not in CHOICES:
         raise pytest.UsageError(f"{INCONCLUSIVE} must be one of {', '.join(CHOICES)}, found {on_inconclusive!r}")
+    _need_gpu()
     return StepCheck(tmp_path, request.node.name, bool(request.config.getoption(SAVE)), on_inconclusive == "fail")
 
 
@@ -150,7 +150,7 @@ def _need_gpu() -> None:
     try:
         import torch
     except ModuleNotFoundError:
-        pytest.skip("traceaudit: torch is not installed: pip install 'traceaudit[capture]'")
+        pytest.skip("traceaudit: torch is not installed: pip install torch")
     if not torch.cuda.is_available():
         pytest.skip("traceaudit: no GPU that torch can use")
 

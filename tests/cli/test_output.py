@@ -26,7 +26,14 @@ def test_a_file_takes_the_report_and_stdout_stays_empty(run, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "start"),
-    [("r.json", "{"), ("r.md", "###"), ("r.csv", "rank,"), ("r.txt", "traceaudit"), ("r", "traceaudit")],
+    [
+        ("r.json", "{"),
+        ("r.md", "###"),
+        ("r.csv", "rank,"),
+        ("r.txt", "traceaudit"),
+        ("r.LOG", "traceaudit"),
+        ("r", "traceaudit"),
+    ],
 )
 @pytest.mark.usefixtures("calls")
 def test_the_ending_of_the_file_chooses_the_format(run, tmp_path, name, start):

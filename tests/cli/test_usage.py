@@ -41,7 +41,39 @@ import samples
         ("roofline --model x --batch 1 --context 2 --draft-tokens -1", "--draft-tokens must be 0", "give a whole"),
         ("serverlog a --load 0", "--load must be at least 1", "give a whole number"),
         ("serverlog a --expect-batch -2", "--expect-batch must be at least 1", "give a whole number"),
-        ("calibrate --repeats 0", "--repeats must be at least 1", "found --repeats 0"),
+        ("calibrate --repeats 0", "--repeats must be at least 1, found 0", "15 take a few seconds"),
+        ("calibrate --repeats 1000000", "--repeats must be at most 10000, found 1000000", "15 take a few seconds"),
+        ("calibrate --device -1", "--device must be 0 or more, found -1", "they count from 0"),
+        ("calibrate --save=", "--save is empty", "write --save FILE"),
+        ("calibrate --output=", "--output is empty", "write --output FILE"),
+        ("calibrate --save no/z.toml", "--save cannot be written: no such folder — no/z.toml", "check the path"),
+        ("calibrate --save .", "--save cannot be written: it is a folder", "check the path"),
+        ("calibrate -o no/z.json", "--output cannot be written: no such folder — no/z.json", "check the path"),
+        ("reconcile a -o r.json.gz", "cannot tell the format from the ending '.gz' — r.json.gz", "--format says it"),
+        ("kernels a -o r.md.gz", "cannot tell the format from the ending '.gz'", "--format says it"),
+        (
+            "inspect a -o r.pdf",
+            "cannot tell the format from the ending '.pdf'",
+            "--format says it; .txt, .log or",
+        ),
+        ("diff a b -o r.yaml", "cannot tell the format from the ending '.yaml'", "--format says it"),
+        ("check a b -o r.csv", "cannot tell the format from the ending '.csv'", "--format says it"),
+        ("check a b --allow=", "--allow does not know ''", "take some of device"),
+        ("diff a b --allow batch,", "--allow does not know ''", "take some of device"),
+        ("kernels a --model x --batch 1 --context=", "--context is no number of tokens: ''", "--context 512"),
+        (
+            "roofline --params 1e9 --bits 4 --gpu H200 --context=",
+            "--context is no number of tokens: ''",
+            "--context 512",
+        ),
+        ("roofline --model x --trace a --context=", "--context is no number of tokens: ''", "--context 512"),
+        ("roofline --model x --trace a --peak-gbps=", "--peak-gbps", ""),
+        ("roofline --model x --trace a --batch 0", "--batch must be at least 1", "it counts the requests"),
+        (
+            "roofline --model x --gpu H200 --batch 1 --context 2 --tokens-per-second 5 --concurrency 0",
+            "--concurrency must be at least 1",
+            "give a whole number",
+        ),
         ("check a b --relative -1", "--relative must be a number of 0 or more", "for example"),
         ("kernels a --spec no.toml", "no such file — no.toml", "check --spec FILE"),
         ("kernels a --spec spek.toml", "no such file — spek.toml", "did you mean spec.toml?"),
@@ -142,12 +174,23 @@ def test_an_interrupt_while_modules_load_is_quiet(name):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+@pytest.mark.parametrize("command", ["reconcile", "inspect"])
 @pytest.mark.parametrize(
     ("flags", "told"),
     [("--rank 7", "--rank"), ("--device 7", "--device"), ("--rank 7 --device 7", "--rank and --device")],
 )
-def test_the_flags_that_match_no_device_are_named(run, flags, told):
+def test_the_flags_that_match_no_device_are_named(run, command, flags, told):
     trace = Path(__file__).parents[2] / "traces" / "graph-decode.json.gz"
-    code, _, err = run("reconcile", trace, *flags.split())
+    code, _, err = run(command, trace, *flags.split())
     assert code == 2
     assert err.startswith(f"traceaudit: no device matches {told} — ")
+    assert err.endswith("hint: the trace holds rank 0 device 0\n")
+
+
+@pytest.mark.parametrize("command", ["reconcile", "gaps"])
+def test_a_scheduler_that_no_row_names_is_refused(run, command):
+    trace = Path(__file__).parents[2] / "traces" / "graph-decode.json.gz"
+    code, out, err = run(command, trace, "--scheduler", "shedule")
+    assert (code, out) == (2, "")
+    assert err.startswith("traceaudit: no annotation or Python frame matches --scheduler 'shedule' — ")
+    assert "hint: annotations in the trace: 'ProfilerStep#" in err

@@ -148,6 +148,30 @@ class TestSelection:
             audit.reconcile(write(steps()), ReconcileOptions(selection=Selection(device=7)))
         assert caught.value.hint == "the trace holds rank 0 device 0"
 
+    def test_inspect_refuses_a_device_that_is_not_there(self, write):
+        for selection, told in ((Selection(rank=5), "--rank"), (Selection(device=7), "--device")):
+            with pytest.raises(UsageError, match=f"no device matches {told} — ") as caught:
+                audit.inspect(write(steps()), ReconcileOptions(selection=selection))
+            assert caught.value.hint == "the trace holds rank 0 device 0"
+
+    def test_inspect_refuses_a_device_of_a_trace_without_any(self, write):
+        trace = TraceBuilder()
+        trace.op("aten::mm", at=0, dur=5)
+        assert audit.inspect(write(trace), ReconcileOptions()).devices == ()
+        with pytest.raises(UsageError, match="no device matches") as caught:
+            audit.inspect(write(trace), ReconcileOptions(selection=Selection(device=0)))
+        assert caught.value.hint == "the trace holds no device op"
+
+    def test_a_scheduler_pattern_must_find_a_row(self, write):
+        trace = steps()
+        trace.annotation("pick requests", at=0, dur=8)
+        path = write(trace)
+        for command in (audit.reconcile, audit.gaps):
+            assert command(path, ReconcileOptions(scheduler=re.compile("^pick"))).devices
+            with pytest.raises(UsageError, match="no annotation or Python frame matches --scheduler 'pikc'") as caught:
+                command(path, ReconcileOptions(scheduler=re.compile("pikc")))
+            assert caught.value.hint.endswith("'pick requests'")
+
     def test_no_device_op_at_all(self, write):
         trace = TraceBuilder()
         trace.op("aten::mm", at=0, dur=5)

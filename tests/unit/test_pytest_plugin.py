@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 from comparisons import BASELINE, REGRESSED, RERUN, trace_bytes
 
@@ -57,17 +59,28 @@ def test_something_to_hold_it_against_is_needed(check):
         check(BASELINE)(step)
 
 
-def test_without_a_gpu_the_test_is_skipped_with_the_reason(request, tmp_path, monkeypatch):
+def request_of(setting):
+    """Return a stand-in for a test's request where the plugin's setting has a value."""
+    return SimpleNamespace(config=SimpleNamespace(getini=lambda _: setting))
+
+
+def test_without_a_gpu_the_test_is_skipped_with_the_reason(tmp_path, monkeypatch):
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(pytest.skip.Exception, match="no GPU"):
-        traceaudit_check.__wrapped__(request, tmp_path)
+        traceaudit_check.__wrapped__(request_of("skip"), tmp_path)
 
 
-def test_without_torch_the_test_is_skipped_with_the_reason(request, tmp_path, monkeypatch):
+def test_without_torch_the_test_is_skipped_with_the_reason(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(pytest.skip.Exception, match="torch is not installed"):
-        traceaudit_check.__wrapped__(request, tmp_path)
+        traceaudit_check.__wrapped__(request_of("skip"), tmp_path)
+
+
+def test_a_misspelt_setting_fails_where_there_is_no_gpu(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    with pytest.raises(pytest.UsageError, match="traceaudit_inconclusive must be one of skip, fail, found 'faill'"):
+        traceaudit_check.__wrapped__(request_of("faill"), tmp_path)
 
 
 def test_the_plugin_adds_its_options():

@@ -1,5 +1,6 @@
 """The ledger of a device: where the steps went, and how that compares with the wall clock."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -29,8 +30,9 @@ from traceaudit.model.results import (
 from traceaudit.model.scheduling import is_scheduling
 from traceaudit.model.schema import I64, HostCategory
 from traceaudit.model.steps import marker_rows
+from traceaudit.model.trace import Trace
 
-__all__ = ["LARGEST_FRAMES", "reconcile"]
+__all__ = ["LARGEST_FRAMES", "reconcile", "scheduler_rows"]
 
 LARGEST_FRAMES = 20
 """Python frames named in `idle_host_by`; the rest is summed as ``python:other``."""
@@ -269,15 +271,25 @@ def _scheduling_rows(view: DeviceView, options: ReconcileOptions) -> npt.NDArray
     """Tell which host rows are engine scheduling, by the maintained list and the user's pattern."""
     host, names = view.trace.host, view.trace.names
     found = np.zeros(len(host), np.bool_)
-    for category in (HostCategory.ANNOTATION, HostCategory.PYTHON):
+    for category in ENGINE_ROWS:
         rows = host.category == category
         if not rows.any():
             continue
         known = np.array([is_scheduling(name, category) for name in names], np.bool_)
-        if options.scheduler is not None:
-            known |= np.array([options.scheduler.search(name) is not None for name in names], np.bool_)
         found |= rows & known[host.name]
-    return found
+    return found if options.scheduler is None else found | scheduler_rows(view.trace, options.scheduler)
+
+
+def scheduler_rows(trace: Trace, pattern: re.Pattern[str]) -> npt.NDArray[np.bool_]:
+    """Tell which host rows the user's pattern names: annotations and Python frames whose name it finds."""
+    host = trace.host
+    rows = np.isin(host.category, ENGINE_ROWS)
+    named = [code for code in np.unique(host.name[rows]).tolist() if pattern.search(trace.names[code]) is not None]
+    return rows & np.isin(host.name, named)
+
+
+ENGINE_ROWS = (HostCategory.ANNOTATION, HostCategory.PYTHON)
+"""Kinds of host rows that an engine's own functions leave."""
 
 
 def _within(view: DeviceView, rows: I64, windows: Intervals) -> Intervals:

@@ -87,9 +87,9 @@ def allowed(values: Sequence[str]) -> frozenset[str]:
     Raises
     ------
     UsageError
-        If one is unknown.
+        If one is unknown or empty.
     """
-    names = [name.strip() for value in values for name in value.split(",") if name.strip()]
+    names = [name.strip() for value in values for name in value.split(",")]
     for name in names:
         if name not in (*FACTS, "all"):
             raise UsageError(f"--allow does not know {name!r}", hint=f"take some of {', '.join((*FACTS, 'all'))}")

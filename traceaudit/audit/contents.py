@@ -2,7 +2,7 @@
 
 from traceaudit.analyses.inventory import device_inventories, launch_coverage
 from traceaudit.analyses.trust import timeline_findings
-from traceaudit.audit.reading import Progress, audit_device, read_traces, trace_findings
+from traceaudit.audit.reading import Progress, audit_device, read_traces, refuse_unmatched, trace_findings
 from traceaudit.model.deviceview import device_views
 from traceaudit.model.options import ReconcileOptions
 from traceaudit.model.results import Completeness, DeviceInventory, Inspection, LaunchCoverage
@@ -11,8 +11,15 @@ __all__ = ["inspect"]
 
 
 def inspect(path: str, options: ReconcileOptions, *, progress: Progress | None = None) -> Inspection:
-    """Say what the files are and whether to believe them; a trace without device ops is no error here."""
+    """Say what the files are and whether to believe them; a trace without device ops is no error here.
+
+    Raises
+    ------
+    UsageError
+        If a rank or device is asked for that no trace has.
+    """
     traces = read_traces(path, progress)
+    refuse_unmatched(traces, options, path)
     findings = list(trace_findings(traces, path))
     inventories: list[DeviceInventory] = []
     coverage: list[LaunchCoverage] = []

@@ -6,18 +6,18 @@ from pathlib import Path
 from statistics import median
 
 from traceaudit.analyses.ranks import compare_ranks
-from traceaudit.analyses.reconcile import reconcile
+from traceaudit.analyses.reconcile import reconcile, scheduler_rows
 from traceaudit.errors import TraceFormatError, UsageError
 from traceaudit.ingest import locate, rank_in_name, read
 from traceaudit.model.deviceview import DeviceView, device_views
 from traceaudit.model.findings import Finding, Severity
 from traceaudit.model.options import ReconcileOptions
 from traceaudit.model.results import DeviceAudit, Wall
-from traceaudit.model.schema import Kind
+from traceaudit.model.schema import HostCategory, Kind
 from traceaudit.model.trace import Trace
 from traceaudit.model.wording import brief_range
 
-__all__ = ["Progress", "audit_device", "read_traces", "recorded_wall", "trace_findings", "views_of"]
+__all__ = ["Progress", "audit_device", "read_traces", "recorded_wall", "refuse_unmatched", "trace_findings", "views_of"]
 
 Progress = Callable[[int, int | None], None]
 """Called while reading with the bytes read so far and the size of the file, None where it is not known."""
@@ -87,22 +87,44 @@ def views_of(traces: Sequence[Trace], options: ReconcileOptions, path: str) -> l
     TraceFormatError
         If no trace has a device op.
     UsageError
-        If the selection leaves none.
+        If the selection leaves none, or the pattern of scheduler rows finds none.
     """
+    if not any(len(trace.ops) for trace in traces):
+        raise TraceFormatError(
+            "no device op in the trace",
+            where=path,
+            hint="record with ProfilerActivity.CUDA; `traceaudit inspect` shows what the file holds",
+        )
+    refuse_unmatched(traces, options, path)
     views = [view for trace in traces for view in device_views(trace, options.steps, options.selection)]
-    if views:
-        return sorted(views, key=lambda view: (view.rank, view.device))
-    present = sorted({(int(r), int(d)) for t in traces for r, d in zip(t.ops.rank, t.ops.device, strict=True)})
-    if present:
-        listed = ", ".join(f"rank {rank} device {device}" for rank, device in present[:8])
-        rank, device = options.selection.rank, options.selection.device
-        flags = " and ".join(flag for flag, value in (("--rank", rank), ("--device", device)) if value is not None)
-        raise UsageError(f"no device matches {flags or 'the selection'}", where=path, hint=f"the trace holds {listed}")
-    raise TraceFormatError(
-        "no device op in the trace",
-        where=path,
-        hint="record with ProfilerActivity.CUDA; `traceaudit inspect` shows what the file holds",
-    )
+    return sorted(views, key=lambda view: (view.rank, view.device))
+
+
+def refuse_unmatched(traces: Sequence[Trace], options: ReconcileOptions, path: str) -> None:
+    """Refuse a rank, a device, or a pattern of scheduler rows that no trace has: a slip would read as an answer.
+
+    Raises
+    ------
+    UsageError
+        If the selection leaves no device, or the pattern finds no host row.
+    """
+    selection = options.selection
+    asked = [flag for flag, value in (("--rank", selection.rank), ("--device", selection.device)) if value is not None]
+    if asked:
+        present = sorted({(int(r), int(d)) for t in traces for r, d in zip(t.ops.rank, t.ops.device, strict=True)})
+        if all(selection.rank not in (None, rank) or selection.device not in (None, one) for rank, one in present):
+            listed = ", ".join(f"rank {rank} device {one}" for rank, one in present[:8]) or "no device op"
+            hint = f"the trace holds {listed}"
+            raise UsageError(f"no device matches {' and '.join(asked)}", where=path, hint=hint)
+    pattern = options.scheduler
+    if pattern is not None and not any(scheduler_rows(trace, pattern).any() for trace in traces):
+        codes = [(trace, trace.host.name[trace.host.category == HostCategory.ANNOTATION]) for trace in traces]
+        names = sorted({trace.names[code] for trace, rows in codes for code in rows})
+        raise UsageError(
+            f"no annotation or Python frame matches --scheduler {pattern.pattern!r}",
+            where=path,
+            hint=f"annotations in the trace: {', '.join(map(repr, names[:8])) or 'none'}",
+        )
 
 
 def audit_device(view: DeviceView, options: ReconcileOptions) -> DeviceAudit:

@@ -98,9 +98,7 @@ def _device_synchronize() -> Callable[[], object]:
     try:
         import torch
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "recording needs torch: pip install 'traceaudit[capture]'", name=error.name
-        ) from error
+        raise ModuleNotFoundError("recording needs torch: pip install torch", name=error.name) from error
     if not torch.cuda.is_available():
         return lambda: None
     synchronize: Callable[[], object] = torch.cuda.synchronize

@@ -9,6 +9,8 @@ from traceaudit.cli import options as opt
 
 __all__ = ["calibrate"]
 
+MOST_REPEATS = 10_000
+
 DeviceNumber = Annotated[int, typer.Option("--device", metavar="N", help="Ordinal of the device.")]
 Repeats = Annotated[int, typer.Option("--repeats", metavar="N", help="Times that each measurement is repeated.")]
 Save = Annotated[
@@ -33,7 +35,7 @@ FormatOption = Annotated[
         "-f",
         metavar="FORMAT",
         show_default=False,
-        help="table or json; by default what the ending of FILE says, else table.",
+        help="table or json; by default what the ending of FILE says, table for .txt, .log or none.",
     ),
 ]
 
@@ -50,18 +52,20 @@ def calibrate(
 ) -> None:
     """Measure read, copy and triad bandwidth and matrix rates of a GPU; needs torch."""
     from traceaudit.cli.inputs import refuse_same_output
-    from traceaudit.cli.output import Output, deliver, write_file
+    from traceaudit.cli.output import Output, deliver, refuse_unwritable, write_file
     from traceaudit.errors import UsageError
     from traceaudit.interop.calibrate import calibrate as measure
     from traceaudit.report.calibration import machine_toml
 
-    if repeats < 1 or device < 0:
-        raise UsageError(
-            "--repeats must be at least 1, and --device 0 or more",
-            hint=f"found --repeats {repeats} and --device {device}",
-        )
-    refuse_same_output(output, save)
+    if device < 0:
+        raise UsageError(f"--device must be 0 or more, found {device}", hint="they count from 0")
+    if not 1 <= repeats <= MOST_REPEATS:
+        bound = "at least 1" if repeats < 1 else f"at most {MOST_REPEATS}"
+        raise UsageError(f"--repeats must be {bound}, found {repeats}", hint="15 take a few seconds")
     out = Output.of("calibrate", format_, output, strict=False, quiet=quiet)
+    refuse_unwritable(save, "--save")
+    refuse_unwritable(output, "--output")
+    refuse_same_output(output, save)
     result = measure(device, repeats=repeats)
     if save is not None:
         write_file(save, machine_toml(result))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -79,11 +78,10 @@ def deliver_comparison(
     quiet: bool,
 ) -> "CheckResult":
     """Run the analysis, write its report and return the result."""
-    from traceaudit.cli.output import STDOUT, Output, deliver
+    from traceaudit.cli.output import STDOUT, Output, deliver, format_by_ending
 
     if format_ is None:
-        table = ComparisonFormat.TABLE
-        format_ = table if path is None else ENDINGS.get(Path(path).suffix.lower(), table)
+        format_ = ComparisonFormat(format_by_ending(path, ENDINGS))
     results: list[CheckResult] = []
 
     def remember(progress: "Report | None") -> "CheckResult":

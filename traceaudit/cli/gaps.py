@@ -27,8 +27,8 @@ def gaps(
     from traceaudit.cli.output import Output, deliver
     from traceaudit.config import SelectionFlags, StepFlags, WallFlags, reconcile_options
 
-    out = Output.of("gaps", format_, output, strict=strict, quiet=quiet)
     Inputs(traces=(path,)).refuse(output)
+    out = Output.of("gaps", format_, output, strict=strict, quiet=quiet)
     options = reconcile_options(
         wall=WallFlags(wall_ms=wall_ms),
         steps=StepFlags(step_annotation, steps),

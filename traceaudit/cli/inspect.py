@@ -28,8 +28,8 @@ def inspect(
     from traceaudit.cli.output import Output, deliver
     from traceaudit.config import SelectionFlags, StepFlags, reconcile_options
 
-    out = Output.of("inspect", format_, output, strict=strict, quiet=quiet)
     Inputs(traces=(path,)).refuse(output)
+    out = Output.of("inspect", format_, output, strict=strict, quiet=quiet)
     options = reconcile_options(
         steps=StepFlags(step_annotation, steps),
         selection=SelectionFlags(rank, device, step),

@@ -118,8 +118,8 @@ def kernels(
     from traceaudit.config import SelectionFlags, StepFlags, WallFlags, reconcile_options
     from traceaudit.config.kernels import KernelFlags, kernel_options
 
-    out = Output.of("kernels", format_, output, strict=strict, quiet=quiet, full_names=full_names)
     Inputs(traces=(path, shapes_from), files=(spec, machine), models=(model,)).refuse(output)
+    out = Output.of("kernels", format_, output, strict=strict, quiet=quiet, full_names=full_names)
     base = reconcile_options(
         wall=WallFlags(wall_ms=wall_ms),
         steps=StepFlags(step_annotation, steps),

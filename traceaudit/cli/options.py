@@ -63,7 +63,7 @@ FormatOption = Annotated[
         "-f",
         metavar="FORMAT",
         show_default=False,
-        help="table, json, markdown or csv; by default what the ending of FILE says, else table.",
+        help="table, json, markdown or csv; by default what the ending of FILE says, table for .txt, .log or none.",
     ),
 ]
 TextFormatOption = Annotated[
@@ -73,7 +73,7 @@ TextFormatOption = Annotated[
         "-f",
         metavar="FORMAT",
         show_default=False,
-        help="table, json or markdown; by default what the ending of FILE says, else table.",
+        help="table, json or markdown; by default what the ending of FILE says, table for .txt, .log or none.",
     ),
 ]
 OutputFile = Annotated[
@@ -112,7 +112,10 @@ Steps = Annotated[
 Scheduler = Annotated[
     str | None,
     typer.Option(
-        "--scheduler", metavar="REGEX", show_default=False, help="Further host rows that count as engine scheduling."
+        "--scheduler",
+        metavar="REGEX",
+        show_default=False,
+        help="Further annotations and Python frames that count as engine scheduling.",
     ),
 ]
 

@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -18,10 +18,21 @@ from traceaudit.errors import ExitCode, TraceAuditError, UsageError
 from traceaudit.model.findings import Verdict
 from traceaudit.report import Page, Result, formats_of, plain, render
 
-__all__ = ["Output", "deliver", "page_of", "silence_stdout", "write_file", "write_stderr"]
+__all__ = [
+    "Output",
+    "deliver",
+    "format_by_ending",
+    "page_of",
+    "refuse_unwritable",
+    "silence_stdout",
+    "write_file",
+    "write_stderr",
+]
 
 STDOUT = "-"
 ENDINGS = {".json": Format.JSON, ".md": Format.MARKDOWN, ".markdown": Format.MARKDOWN, ".csv": Format.CSV}
+TEXT_ENDINGS = ("", ".txt", ".log")
+"""Endings of files that take the table."""
 WIDEST, NARROWEST, DEFAULT_WIDTH = 120, 72, 100
 ASCII: dict[int, str] = dict(zip(map(ord, "█▉▊▋▌▍▎▏░╌◂µ…—"), "########:-<u~-", strict=True)) | {ord("±"): "+-"}
 """Stand-ins for output that knows ASCII only."""
@@ -54,15 +65,33 @@ class Output:
         Raises
         ------
         UsageError
-            If the command has no report of that format.
+            If the command has no report of that format, or the ending of the file says none.
         """
-        chosen = Format.TABLE if path is None else ENDINGS.get(Path(path).suffix.lower(), Format.TABLE)
-        if format_ is not None:
-            chosen = Format(format_.value)
+        chosen = Format(format_by_ending(path, ENDINGS) if format_ is None else format_.value)
         known = formats_of(command)
         if chosen not in known:
             raise UsageError(f"{command} has no {chosen} report", hint=f"take one of {', '.join(known)}")
         return cls(command, chosen, None if path == STDOUT else path, strict, quiet, full_names)
+
+
+def format_by_ending(path: str | None, endings: Mapping[str, StrEnum]) -> str:
+    """Return the format that the ending of a file stands for: the table's for text, and without a file.
+
+    Raises
+    ------
+    UsageError
+        If the ending says nothing, or promises what no report is, such as a compressed file.
+    """
+    ending = "" if path is None else Path(path).suffix.lower()
+    if ending in TEXT_ENDINGS:
+        return Format.TABLE.value
+    if ending not in endings:
+        raise UsageError(
+            f"cannot tell the format from the ending {ending!r}",
+            where=path,
+            hint="--format says it; .txt, .log or no ending takes the table",
+        )
+    return str(endings[ending].value)
 
 
 def deliver(analyse: Callable[[Report | None], Result], output: Output) -> None:
@@ -121,6 +150,24 @@ def write_file(path: str, text: str) -> None:
             where=plain(path),
             hint="check the folder and its permissions",
         ) from exc
+
+
+def refuse_unwritable(path: str | None, flag: str) -> None:
+    """Refuse a file that cannot be written for want of a name or a folder, before long work is done for it.
+
+    Raises
+    ------
+    UsageError
+        If the path is empty, a folder, or in a folder that does not exist.
+    """
+    if path is None or path == STDOUT:
+        return
+    if not path:
+        raise UsageError(f"{flag} is empty", hint=f"write {flag} FILE")
+    target = Path(os.path.realpath(path))
+    if target.is_dir() or not target.parent.is_dir():
+        reason = "it is a folder" if target.is_dir() else "no such folder"
+        raise UsageError(f"{flag} cannot be written: {reason}", where=plain(path), hint="check the path")
 
 
 def write_stderr(lines: list[str]) -> None:

@@ -77,9 +77,9 @@ def reconcile(
         bench_result=bench_result,
     )
     found, chosen = StepFlags(step_annotation, steps), SelectionFlags(rank, device, step)
-    out = Output.of("reconcile", format_, output, strict=strict, quiet=quiet)
     logs = tuple(server_log or ())
     Inputs(traces=(path,), logs=logs, files=(bench_result,), models=(model, checkpoint)).refuse(output)
+    out = Output.of("reconcile", format_, output, strict=strict, quiet=quiet)
     floor = RooflineFlags(
         model=model,
         gpu=gpu,

@@ -84,8 +84,8 @@ def roofline(
     from traceaudit.config.workload import RooflineFlags
     from traceaudit.errors import UsageError
 
-    out = Output.of("roofline", format_, output, strict=False, quiet=quiet)
     Inputs(traces=(trace,), models=(model, checkpoint)).refuse(output)
+    out = Output.of("roofline", format_, output, strict=False, quiet=quiet)
     flags = RooflineFlags(
         model=model,
         gpu=gpu,

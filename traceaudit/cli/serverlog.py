@@ -52,8 +52,8 @@ def serverlog(
     from traceaudit.errors import ExitCode, UsageError
     from traceaudit.model.serverlines import ServerLogOptions
 
-    out = Output.of("serverlog", format_, output, strict=False, quiet=quiet)
     Inputs(logs=tuple(log)).refuse(output)
+    out = Output.of("serverlog", format_, output, strict=False, quiet=quiet)
     for flag, value in (("--expect-batch", expect_batch), ("--load", load)):
         if value is not None and value < 1:
             raise UsageError(f"{flag} must be at least 1, found {value}", hint="give a whole number above 0")

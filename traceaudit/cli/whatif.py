@@ -51,8 +51,8 @@ def whatif(
     from traceaudit.cli.output import Output, deliver
     from traceaudit.config import SelectionFlags, StepFlags, WallFlags, reconcile_options, whatif_options
 
-    out = Output.of("whatif", format_, output, strict=strict, quiet=quiet)
     Inputs(traces=(path,), files=(bench_result,)).refuse(output)
+    out = Output.of("whatif", format_, output, strict=strict, quiet=quiet)
     base = reconcile_options(
         wall=WallFlags(
             wall_ms=wall_ms,

@@ -52,7 +52,7 @@ def roofline_request(flags: RooflineFlags, *, peaks: Peaks | None = None) -> Roo
     if flags.context is None and sketch is None:
         raise UsageError("no --context", hint="--context C gives the tokens in the cache of a request")
     workload = Workload(
-        contexts=cached_tokens(flags.context or "0", flags.batch),
+        contexts=cached_tokens("0" if flags.context is None else flags.context, flags.batch),
         tokens_per_request=1 + _not_negative("--draft-tokens", flags.draft_tokens),
         draft_passes=flags.draft_tokens,
         kv_dtype=kv_dtype(flags.kv_dtype),
@@ -64,7 +64,7 @@ def roofline_request(flags: RooflineFlags, *, peaks: Peaks | None = None) -> Roo
         flags.checkpoint,
         flags.weights_dtype,
         workload,
-        _peaks(flags) if peaks is None or flags.gpu or flags.peak_gbps or flags.peak_tflops else peaks,
+        _peaks(flags) if peaks is None or (flags.gpu, flags.peak_gbps, flags.peak_tflops) != (None,) * 3 else peaks,
         _measurement(flags, workload),
     )
 
@@ -116,7 +116,7 @@ def _measurement(flags: RooflineFlags, workload: Workload) -> Measurement:
         wall = wall_of(WallFlags(wall_ms=flags.wall_ms))
         return Measurement(accept, () if wall is None else (Reading(wall.step_ns, wall.source),))
     running = workload.batch * workload.parallelism.dp
-    counts = dict.fromkeys((running, flags.concurrency or running))
+    counts = dict.fromkeys((running, running if flags.concurrency is None else flags.concurrency))
     return Measurement(accept, tuple(_rate_reading(flags, count, running) for count in counts))
 
 

@@ -95,9 +95,9 @@ def _check(floor: RooflineFlags) -> None:
     roofline_request(
         replace(
             floor,
-            batch=floor.batch or (None if "," in (floor.context or "") else 1),
-            context=floor.context or "1",
-            peak_gbps=floor.peak_gbps or (ANY_PEAK if floor.gpu is None else None),
+            batch=1 if floor.batch is None and "," not in (floor.context or "") else floor.batch,
+            context="1" if floor.context is None else floor.context,
+            peak_gbps=ANY_PEAK if floor.peak_gbps is None and floor.gpu is None else floor.peak_gbps,
         )
     )
 
@@ -129,11 +129,12 @@ def traced_floor_request(floor: RooflineFlags, selection: SelectionFlags) -> One
             "--trace needs --model: the napkin form has no parts",
             hint="--model config.json, or a packaged model's name",
         )
+    rated = floor.tokens_per_second is not None
     wall = WallFlags(
         wall_ms=floor.wall_ms,
         tokens_per_second=floor.tokens_per_second,
-        concurrency=floor.concurrency or (floor.batch if floor.tokens_per_second is not None else None),
-        accept_length=floor.accept_length if floor.tokens_per_second is not None else None,
+        concurrency=floor.batch if rated and floor.concurrency is None else floor.concurrency,
+        accept_length=floor.accept_length if rated else None,
     )
     kept = replace(floor, wall_ms=None, tokens_per_second=None, concurrency=None, accept_length=None)
     if kept.model is None and kept.checkpoint is None:

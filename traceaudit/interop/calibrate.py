@@ -65,7 +65,7 @@ def _torch(device: int) -> Any:  # noqa: ANN401  (the module)
     try:
         import torch
     except ImportError as exc:
-        raise MissingDataError("calibrate needs torch", hint="pip install 'traceaudit[capture]'") from exc
+        raise MissingDataError("calibrate needs torch", hint="pip install torch") from exc
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if device >= count:
         raise MissingDataError(f"torch finds {count} devices, none with ordinal {device}", hint="run it on the GPU")

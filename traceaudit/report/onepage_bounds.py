@@ -91,7 +91,9 @@ def hidden_text(lines: "tuple[KernelLine, ...]") -> str:
     naive, saved = sum(line.op_time_ns for line in lines), sum(line.save_ns or 0.0 for line in lines)
     text = f"{named}{more}: {share} of the op time, {duration(naive)} a step, but hidden behind the host: removing "
     return text + (
-        f"it saves {duration(saved)}" if len(lines) == 1 else f"them one by one saves {duration(saved)} in all"
+        f"it saves about {duration(saved)}, re-timed"
+        if len(lines) == 1
+        else f"them one by one saves about {duration(saved)} in all, re-timed"
     )
 
 
@@ -104,7 +106,7 @@ def gain_block(page: "OnePage") -> Block:
     retimed = "everything" if gain.retimed_factor is None else factor(gain.retimed_factor)
     floor_ns = 0 if page.floor is None else page.floor.roofline.floor.expected_ns
     most = gain.retimed_factor
-    answer = f"the {count} removed: at most {retimed}, re-timed"
+    answer = f"the {count} removed: {'' if gain.retimed_factor is None else 'about '}{retimed}, re-timed"
     if gain.retimed_ns < floor_ns <= gain.baseline_ns:
         most = gain.baseline_ns / floor_ns
         answer = f"the {count} removed: at most {factor(most)}, bounded by the floor ({retimed} re-timed)"
@@ -130,7 +132,7 @@ def kernels_answer(page: "OnePage") -> str:
     saved_ns, best = max(known, key=lambda pair: pair[0])
     whole = page.gain.baseline_ns if page.gain is not None else page.device.step.window_ns
     if saved_ns < WORTH_FRAC * whole:
-        return f"none alone: removing any one saves {duration(max(saved_ns, 0.0))} a step at most, re-timed"
+        return f"none alone: removing any one saves about {duration(max(saved_ns, 0.0))} a step, re-timed"
     name = shorten(best.row.shown_name, NAME_WIDTH)
     return f"{name}: removing it saves {duration(saved_ns)} a step ({percent(saved_ns, whole)}), re-timed"
 

@@ -64,6 +64,16 @@ def test_busy_and_idle_share_the_wall_where_the_profile_is_a_little_longer():
     assert block.evidence[0].startswith("idle split as in the profile (estimate): ")
 
 
+def test_what_is_re_timed_is_called_an_estimate(page):
+    """No kernel is worth more than 0 ns by re-timing: a model that holds the host fixed, and no bound."""
+    made = page()
+    idle = replace(made, kernels=tuple(replace(line, save_ns=0.0) for line in made.kernels))
+    assert kernels_answer(idle) == "none alone: removing any one saves about 0 ns a step, re-timed"
+    assert hidden_text(idle.kernels[:1]).endswith("hidden behind the host: removing it saves about 0 ns, re-timed")
+    assert hidden_text(idle.kernels[:2]).endswith("removing them one by one saves about 0 ns in all, re-timed")
+    assert gain_block(made).answer.startswith("the 2 largest kernels removed: about 1.6x, re-timed")
+
+
 def test_an_unreliable_trace_shows_no_share_of_idle_time(unreliable):
     block = where_block(unreliable)
     assert "%" not in block.answer
