@@ -22,7 +22,7 @@ PACKAGE = Path(traceaudit.__file__).parent
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_LINES = 400
-HEAVY = ("networkx", "pandas", "torch")
+HEAVY = ("dask", "hta", "networkx", "pandas", "plotly", "torch")
 
 each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 

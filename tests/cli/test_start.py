@@ -6,7 +6,7 @@ from pathlib import Path
 
 import samples
 
-HEAVY = {"numpy", "pandas", "networkx", "rich", "msgspec"}
+HEAVY = {"numpy", "pandas", "networkx", "plotly", "jinja2", "rich", "msgspec"}
 
 
 RUN_ON_SAMPLES = """
@@ -31,7 +31,7 @@ def test_help_imports_nothing_heavy():
 def test_a_command_imports_no_more_than_it_needs():
     loaded = modules_after(f"sys.path.insert(0, {str(Path(samples.__file__).parent)!r})\n{RUN_ON_SAMPLES}")
     assert "numpy" in loaded
-    assert not {"pandas", "networkx", "rich.console", "pydantic"} & loaded
+    assert not {"pandas", "networkx", "plotly", "jinja2", "rich.console", "pydantic"} & loaded
 
 
 def test_one_command_loads_no_other():

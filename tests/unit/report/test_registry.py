@@ -22,7 +22,7 @@ def test_json_needs_no_terminal_library_and_no_pandas():
     code = (
         "import sys; sys.path.insert(0, 'tests'); import samples; from traceaudit.report import render;"
         "render('reconcile', 'json', samples.graph_decode());"
-        "sys.exit(bool({'rich', 'pandas', 'networkx'} & set(sys.modules)))"
+        "sys.exit(bool({'rich', 'pandas', 'networkx', 'plotly', 'jinja2'} & set(sys.modules)))"
     )
     root = samples.__file__.rsplit("/tests/", 1)[0]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
