@@ -1,12 +1,14 @@
 """Two sides compared: each kernel, what replaced what, the accounts, and whether the sides are alike at all."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from traceaudit.model.findings import Finding, Severity, Verdict
+from traceaudit.model.identity import sizes_of
 from traceaudit.model.launchshape import waves
 from traceaudit.model.likeness import facts_of, unlike, unlike_findings
 from traceaudit.model.noise import PRIORS, Band, Effect, RunSamples, compare, side_statistic
@@ -17,6 +19,7 @@ from traceaudit.model.results.diff import (
     DiffResult,
     GroupDiff,
     KernelDiff,
+    LaunchSize,
     Measure,
     SideSummary,
     Status,
@@ -121,6 +124,7 @@ def diff(base: Side, head: Side, options: DiffOptions = _DEFAULT, findings: Sequ
         tests=tests,
         same_recordings=same,
         short_names=shortened(names),
+        split_names=frozenset(name for name, rows in Counter(row.name for row in kernels).items() if rows > 1),
     )
 
 
@@ -141,7 +145,14 @@ def _kernel(base: Side, head: Side, pair: Pair, band: Band) -> KernelDiff:
         launches_head=launches(head, pair.head),
         changes=_changes(base, head, old, new),
         group=pair.group,
+        launch_size=_launch_size(pair, known),
     )
+
+
+def _launch_size(pair: Pair, known: KernelSamples) -> LaunchSize | None:
+    sizes = sizes_of({shape for _, shape in pair.head or pair.base})
+    # Copies and fills have no grid; what is no kernel of theirs is classed by its bytes.
+    return None if sizes is None else LaunchSize("bytes" if known.shape.grid is None else "blocks", *sizes)
 
 
 def _status(pair: Pair, effect: Effect) -> Status:

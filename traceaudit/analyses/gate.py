@@ -164,7 +164,7 @@ def _conditions(result: DiffResult, budget: Budget) -> Iterator[Ruling]:
 
 def _growth(result: DiffResult, budget: Budget) -> Iterator[Ruling]:
     """Say what grew beyond its limits, or may have."""
-    rows: list[tuple[str, KernelDiff | GroupDiff | Measure]] = [(result.shown(row.name), row) for row in result.kernels]
+    rows: list[tuple[str, KernelDiff | GroupDiff | Measure]] = [(result.called(row), row) for row in result.kernels]
     rows += [(f"{row.kind}: {result.exchange(row, most=NAMES_SHOWN)}", row) for row in result.groups]
     rows += [(row.name, row) for row in (result.step, *result.measures)]
     lines = {kernel.rule: kernel.line for kernel in budget.kernels}

@@ -12,7 +12,7 @@ from traceaudit.model.results import DeviceAudit, StepItem, StepKind, StepMean, 
 from traceaudit.model.windows import EARLIER, NONE
 from traceaudit.model.wording import counted, milliseconds
 
-__all__ = ["doubted", "timeline_findings", "wall_findings"]
+__all__ = ["doubted", "other_batch", "timeline_findings", "wall_findings"]
 
 SPANNED_FRAC = 0.9
 """A blocking call spans a wait when it covers this share: the host then waited for work that the trace lacks."""
@@ -44,6 +44,25 @@ def timeline_findings(view: DeviceView, audit: DeviceAudit) -> tuple[Finding, ..
         *_uneven(view, audit),
     )
     return tuple(finding for finding in found if finding is not None)
+
+
+def other_batch(audit: DeviceAudit, given: int | None) -> Finding | None:
+    """Return the finding that the steps in the mean carry another batch in their names than the one given.
+
+    Where they carry several, any between the smallest and the largest may be their mean.
+    """
+    named = sorted({item.batch for item in audit.steps.items if item.used and item.batch is not None})
+    if given is None or not named or named[0] <= given <= named[-1]:
+        return None
+    ran = f"{named[0]:,}" if len(named) == 1 else f"{named[0]:,} to {named[-1]:,}"
+    return Finding(
+        "batch_mismatch",
+        Severity.WARNING,
+        f"the steps ran batch {ran} by their names, not {given:,}",
+        "give the batch that ran: bytes and floor of a model are of the batch given",
+        rank=audit.rank,
+        device=audit.device,
+    )
 
 
 def wall_findings(audit: DeviceAudit) -> tuple[Finding, ...]:

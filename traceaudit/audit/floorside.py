@@ -21,7 +21,7 @@ from traceaudit.model.results.roofline import Reading, Roofline
 from traceaudit.model.results.serverlog import ServerReport
 from traceaudit.model.wording import brief
 
-__all__ = ["FloorInput", "engine_batch", "floor_input", "floor_side", "trace_batch"]
+__all__ = ["FloorInput", "engine_batch", "floor_input", "floor_side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +106,6 @@ def engine_batch(report: ServerReport) -> int:
     return max((engine.steady_batch for engine in report.engines), default=0)
 
 
-def trace_batch(device: DeviceAudit) -> int | None:
-    """Return the batch that the used steps carry in their name, None if they carry none or several."""
-    batches = {item.batch for item in device.steps.items if item.used}
-    return batches.pop() if len(batches) == 1 else None
-
-
 def _peaks(flags: RooflineFlags, view: DeviceView) -> tuple[Peaks | None, str]:
     if flags.gpu is not None:
         return None, "--gpu"
@@ -137,7 +131,7 @@ def _batch(flags: RooflineFlags, device: DeviceAudit, server: ServerSide | None)
             return server.engine_batch, f"the server's log, not --batch {flags.batch}"
     if flags.batch is not None:
         return flags.batch, "--batch"
-    named = trace_batch(device)
+    named = device.steps.batch
     if named is None:
         raise UsageError("nothing tells the batch of the step", hint="--batch B, or --server-log LOG")
     return named, "the names of the steps"

@@ -15,7 +15,7 @@ from traceaudit.analyses.bandwidth import (
     unlike_model,
     with_parts,
 )
-from traceaudit.analyses.trust import timeline_findings
+from traceaudit.analyses.trust import other_batch, timeline_findings
 from traceaudit.analyses.whatif import gains_of
 from traceaudit.audit.reading import Progress, audit_device, read_traces, trace_findings, views_of
 from traceaudit.errors import MissingDataError
@@ -83,7 +83,8 @@ def device_kernels(
     notes = (*sourced.notes, *_grouping_notes(rows, options.group_by))
     finished = replace(parted, notes=notes, grouped_by=str(options.group_by))
     copied = cache_copies(view, sourced.work, counted)
-    findings += () if copied is None else (copied,)
+    given = options.run.batch if options.workload is None else options.workload.batch
+    findings += tuple(found for found in (other_batch(audit, given), copied) if found is not None)
     if sourced.misfit:
         findings += (unlike_model(view, sourced.misfit),)
     return (_with_gains(finished, groups, view, audit) if options.gains else finished), findings

@@ -11,7 +11,7 @@ from traceaudit.analyses.serverlog.analysis import serverlog
 from traceaudit.analyses.serverlog.readings import wall_of_log
 from traceaudit.analyses.whatif import KERNELS_RANKED, predict
 from traceaudit.audit.floor import architecture_of
-from traceaudit.audit.floorside import FloorInput, engine_batch, floor_input, floor_side, trace_batch
+from traceaudit.audit.floorside import FloorInput, engine_batch, floor_input, floor_side
 from traceaudit.audit.kerneltimes import device_kernels
 from traceaudit.audit.ledger import reconcile_traces
 from traceaudit.audit.reading import Progress, read_traces, recorded_wall
@@ -106,7 +106,7 @@ def _report(request: OnePageRequest) -> ServerReport | None:
 
 def _server_side(report: ServerReport, request: OnePageRequest, device: DeviceAudit) -> ServerSide:
     asked = report.expected if request.concurrency is None else request.concurrency
-    return ServerSide(report, asked, engine_batch(report), trace_batch(device))
+    return ServerSide(report, asked, engine_batch(report), device.steps.batch)
 
 
 def _kernel_options(given: FloorInput | None, options: ReconcileOptions) -> KernelOptions:
@@ -127,7 +127,7 @@ def _rate(
 ) -> float | None:
     """Return the tokens a second now: a client's, the log's, or the batch of the steps over the wall."""
     known = request.tokens_per_second or (report.tokens_per_second if report else None)
-    batch = trace_batch(device) if report is None else engine_batch(report)
+    batch = device.steps.batch if report is None else engine_batch(report)
     if known is not None or not batch or step.wall is None:
         return known
     return batch * accept * NS_PER_S / step.wall.step_ns

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from traceaudit.analyses.bandwidth import misfit, unlike_model
+from traceaudit.analyses.trust import other_batch
 from traceaudit.audit.floor import architecture_of
 from traceaudit.audit.floorside import floor_input, floor_side
 from traceaudit.audit.ledger import reconcile_traces
@@ -27,7 +28,9 @@ def traced_floor(path: str, request: OnePageRequest, *, progress: Progress | Non
     given = floor_input(request.floor, view, device, None)
     made = floor_side(given, view, device, step, request.accept_length or 1.0).roofline
     wrong = misfit(view, architecture_of(given.request), given.request.workload)
-    unlike = (unlike_model(view, wrong),) if wrong else ()
+    unlike = [unlike_model(view, wrong)] if wrong else []
+    batch = other_batch(device, given.request.workload.batch)
+    unlike += [] if batch is None else [batch]
     steps = counted(device.ledger.steps, "step")
     sources = (
         f"step: mean of {steps} of {path}, rank {device.rank}, device {device.device}",

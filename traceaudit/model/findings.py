@@ -77,7 +77,7 @@ CODES: dict[str, Code] = {
     "wall_below_busy": Code(
         "the wall clock is shorter than the device's busy time: not the same run", about_trace=False
     ),
-    "batch_mismatch": Code("the server ran another batch than the one given", about_trace=False),
+    "batch_mismatch": Code("another batch ran than the one given", about_trace=False),
     "over_peak": Code("a rate above the device's peak", about_trace=False),
     "cache_resident": Code("a rate above memory bandwidth, from a working set that fits in cache", about_trace=False),
     "kv_copied": Code("the KV cache is copied within a step", about_trace=False),

@@ -8,8 +8,9 @@ two kernels: such ones get places behind their identity (``#1``, ``#2``), in ord
 """
 
 import re
+from collections.abc import Collection
 
-__all__ = ["NO_SHAPE", "family_of", "identity_of", "numbered_identity", "placed", "shape_class"]
+__all__ = ["NO_SHAPE", "family_of", "identity_of", "numbered_identity", "placed", "shape_class", "sizes_of"]
 
 NO_SHAPE = -1
 """Class of ops whose grid (or size, for copies) is not recorded."""
@@ -86,3 +87,16 @@ def shape_class(size: int) -> int:
     (7, 0, -1)
     """
     return size.bit_length() - 1 if size > 0 else NO_SHAPE
+
+
+def sizes_of(classes: Collection[int]) -> tuple[int, int] | None:
+    """Return the least and the most blocks (or bytes) that launches of these classes have, None if one has `NO_SHAPE`.
+
+    Examples
+    --------
+    >>> sizes_of([7]), sizes_of([0, 2]), sizes_of([NO_SHAPE])
+    ((128, 255), (1, 7), None)
+    """
+    if not classes or min(classes) == NO_SHAPE:
+        return None
+    return 2 ** min(classes), 2 ** (max(classes) + 1) - 1

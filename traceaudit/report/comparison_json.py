@@ -109,6 +109,9 @@ def _kernel(row: "KernelDiff") -> Object:
         "launches_head": row.launches_head,
         "changes": [{item.name: getattr(change, item.name) for item in fields(change)} for change in row.changes],
         "group": row.group,
+        "launch_size": None
+        if row.launch_size is None
+        else {"unit": row.launch_size.unit, "least": row.launch_size.least, "most": row.launch_size.most},
         "violates": list(row.violates),
         "suspects": list(row.suspects),
     }

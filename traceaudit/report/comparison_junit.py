@@ -63,7 +63,8 @@ def _cases(result: "CheckResult") -> Iterator[tuple[str, str, Outcome, str]]:
     comparison = result.diff
     for kernel in comparison.kernels:
         if kernel.group is None:
-            yield "kernel", kernel.name, _outcome(kernel.violates, kernel.suspects), _message(kernel.effect)
+            name = kernel.name + comparison.size_mark(kernel)
+            yield "kernel", name, _outcome(kernel.violates, kernel.suspects), _message(kernel.effect)
     for group in comparison.groups:
         name = f"{group.kind}: {' + '.join(group.base)} -> {' + '.join(group.head)}"
         yield "group", name, _outcome(group.violates, group.suspects), _message(group.effect)

@@ -73,7 +73,8 @@ def _comment(command: str, result: "CheckResult") -> str:
         rest = rows_that_matter(result, MOST_ROWS + MOST_FOLDED)[0][MOST_ROWS:]
         lines += _folded(f"{count_text(more, 'more kernel')}", _table(HEADINGS, SIDES, map(_cells, rest)))
     changed = [
-        f"- {code(result.diff.shown(kernel.name)[:NAME_LENGTH], cell=False)}: {escape('; '.join(texts))}"
+        f"- {code(_cut(result.diff.shown(kernel.name)) + result.diff.size_mark(kernel), cell=False)}: "
+        f"{escape('; '.join(texts))}"
         for kernel in result.diff.kernels
         if (texts := change_texts(result.diff, kernel))
     ]
@@ -87,11 +88,15 @@ def _comment(command: str, result: "CheckResult") -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _cut(name: str) -> str:
+    return name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
+
+
 def _cells(row: Row) -> list[str]:
     effect = row.effect
     status = f"**{row.status}**" if row.violates else f"{row.status} (?)" if row.suspects else row.status
     return [
-        code(row.name if len(row.name) <= NAME_LENGTH else row.name[: NAME_LENGTH - 1] + "…"),
+        code(_cut(row.name) + row.size),
         "" if effect.base_ns is None else duration(effect.base_ns),
         "" if effect.head_ns is None else duration(effect.head_ns),
         signed(effect.delta_ns),

@@ -100,7 +100,7 @@ def _row(row: Row, scale: Scale) -> list[str]:
         "±" + scale.text(effect.noise_ns),
         row.launches,
         row.status + mark,
-        row.name,
+        row.name + row.size,
     ]
 
 
@@ -110,7 +110,7 @@ def _changes(canvas: Canvas, result: "CheckResult") -> None:
         return
     canvas.heading("Launched otherwise")
     for kernel, texts in changed[:MOST_CHANGES]:
-        canvas.paragraph((result.diff.shown(kernel.name) + "  ", "dim"), ("; ".join(texts), ""), indent=2, hang=2)
+        canvas.paragraph((result.diff.called(kernel) + "  ", "dim"), ("; ".join(texts), ""), indent=2, hang=2)
     if len(changed) > MOST_CHANGES:
         canvas.paragraph((f"{len(changed) - MOST_CHANGES} more; --format json lists all", "dim"), indent=2)
 

@@ -52,6 +52,8 @@ class Row:
     ----------
     name
         Safe to print only after `plain` or the escape of the format.
+    size
+        What is to stand behind the name, whole, to tell it from other rows of that name; often empty.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Row:
     launches: str
     violates: tuple[str, ...]
     suspects: tuple[str, ...]
+    size: str = ""
 
 
 def headline(check: "CheckResult") -> str:
@@ -188,7 +191,8 @@ def _importance(row: Row) -> tuple[bool, bool, bool, float, str]:
 def _kernel_row(result: "DiffResult", kernel: "KernelDiff") -> Row:
     launches = [("-" if count is None else f"{count:,}") for count in (kernel.launches_base, kernel.launches_head)]
     text = launches[0] if launches[0] == launches[1] else " -> ".join(launches)
-    return Row(result.shown(kernel.name), str(kernel.status), kernel.effect, text, kernel.violates, kernel.suspects)
+    name, size = result.shown(kernel.name), result.size_mark(kernel)
+    return Row(name, str(kernel.status), kernel.effect, text, kernel.violates, kernel.suspects, size)
 
 
 def _group_row(result: "DiffResult", group: "GroupDiff") -> Row:

@@ -193,8 +193,7 @@ def batch_block(page: "OnePage") -> Block:
 
 def _batch_of_trace(page: "OnePage") -> Block:
     """Say which batch the steps carry in their names, and whether the floor is for another."""
-    batches = {item.batch for item in page.device.steps.items if item.used}
-    named = batches.pop() if len(batches) == 1 else None
+    named = page.device.steps.batch
     text = "not checked: --server-log LOG shows what the server ran"
     if named is None:
         return Block("What batch?", text)

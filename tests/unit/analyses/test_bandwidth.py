@@ -273,22 +273,24 @@ def test_another_grid_is_another_shape_but_for_generated_kernels():
     assert notes[0].endswith("1 of them by name alone; 1 have it with another grid, so another shape, and stay unknown")
 
 
+SMALL = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 128,
+    "vocab_size": 1000,
+}
+LAYER = ["rms_norm", "nvjet_qkv", "flash_fwd", "flash_combine", "nvjet_o", "nvjet_up", "silu_and_mul", "nvjet_down"]
+
+
 def test_roles_come_from_the_model():
-    config = {
-        "model_type": "llama",
-        "hidden_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "intermediate_size": 128,
-        "vocab_size": 1000,
-    }
     replay = TraceBuilder(device="NVIDIA H100 80GB HBM3")
     graph = replay.graph_launch(at=0, dur=20)
-    layer = ["rms_norm", "nvjet_qkv", "flash_fwd", "flash_combine", "nvjet_o", "nvjet_up", "silu_and_mul", "nvjet_down"]
-    for number, name in enumerate([*layer, *layer, "nvjet_head", "mystery"]):
+    for number, name in enumerate([*LAYER, *LAYER, "nvjet_head", "mystery"]):
         graph.kernel(name, at=30 + 10 * number, dur=5, grid=[8, 1, 1])
-    model = architecture(config, name="small")
+    model = architecture(SMALL, name="small")
     device, _, notes = report(view_of(replay), model=model, workload=Workload((100,) * 8))
     found = {row.name: (row.role, row.rates.moved_bytes) for row in device.kernels}
     weights = {"nvjet_qkv": (64, 128), "nvjet_o": (64, 64), "nvjet_up": (64, 256), "nvjet_down": (128, 64)}
@@ -300,17 +302,6 @@ def test_roles_come_from_the_model():
     assert found["silu_and_mul"][0] == "activation"
     assert found["mystery"] == (None, None)
     assert notes == ("model small: 9 of 9 matrix products have a role in the 2 layers",)
-
-
-SMALL = {
-    "model_type": "llama",
-    "hidden_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "intermediate_size": 128,
-    "vocab_size": 1000,
-}
 
 
 def replay_of(*names):
@@ -338,6 +329,19 @@ def test_two_products_of_experts_have_two_thirds_and_one_third_of_their_weights(
     read = {row.name: row.rates.moved_bytes for row in device.kernels if row.role == "experts"}
     out = 2 * 8 * 64 * 2  # two layers, written by the second product
     assert read["fused_moe_up"] == pytest.approx(2 * (read["fused_moe_down"] - out), abs=4)
+
+
+def test_a_kernel_whose_bytes_come_from_shapes_has_its_role_too():
+    head = {"Input Dims": [[8, 64], [64, 999]], "Input type": [BF16, BF16]}  # no shape of the model's
+    made = eager(
+        *((f"mystery::{name}", {}, [(name, 5)]) for name in [*LAYER, *LAYER]), ("aten::mm", head, [("nvjet_head", 5)])
+    )
+    model = architecture(SMALL, name="small")
+    device, _, notes = report(view_of(made), model=model, workload=Workload((100,) * 8))
+    (row,) = (row for row in device.kernels if row.name == "nvjet_head")
+    assert (row.role, row.rates.bytes_source) == ("lm_head", "shape")
+    assert row.rates.moved_bytes == 2 * (8 * 64 + 64 * 999 + 8 * 999)
+    assert notes == ("model small: 9 of 9 matrix products have a role in the 2 layers",)
 
 
 def test_rows_by_shape_and_by_site():
@@ -385,9 +389,37 @@ def test_without_a_known_device_rates_stay_and_shares_do_not():
     row = device.kernels[0]
     assert row.rates.achieved_gbps == pytest.approx(MM_BYTES / 6000)
     assert row.rates.peak_frac is None
+    assert (row.bound, row.bound_rule) == (None, "no peak is known for its bytes and FLOP")
     assert "no peaks are known" in device.ceilings.missing
     by_hand, _, _ = report(view_of(made), peaks=PeakOptions(gbps=1000.0))
     assert by_hand.kernels[0].rates.peak_frac == pytest.approx(MM_BYTES / 6000 / 1000)
+
+
+def test_no_flop_are_no_speed_of_light_where_no_peak_is_known():
+    """A copy of an op without FLOP: zero FLOP take no time at any peak, which says nothing of what limits it."""
+    made = eager(("aten::copy_", {"Input Dims": [[1000], [1000]], "Input type": [BF16, BF16]}, [("copy", 6)]))
+    made.device_name = "Mystery 9000"
+    (row,) = report(view_of(made))[0].kernels
+    assert (row.rates.moved_bytes, row.rates.sol_frac) == (4000, None)
+    assert (row.bound, row.bound_rule) == (None, "no peak is known for its bytes")
+
+
+@pytest.mark.parametrize(
+    ("facts", "rule"),
+    [
+        (Facts(9_000, 132, 132, None, None), "nothing is known of its bytes"),
+        (Facts(9_000, 132, 132, None, None, no_peak=("bytes", "FLOP")), "no peak is known for its bytes and FLOP"),
+        (Facts(9_000, 132, 132, 900, None, no_peak=("FLOP",)), "no peak is known for its FLOP"),
+        (Facts(9_000, 132, 132, None, 900, no_peak=("bytes",)), "no peak is known for its bytes"),
+    ],
+)
+def test_without_a_peak_nothing_is_said_of_what_limits_a_kernel(facts, rule):
+    assert bound_of(facts) == (None, rule)
+
+
+def test_one_peak_is_enough_where_it_explains_the_time():
+    assert bound_of(Facts(9_000, 132, 132, 4_500, None, no_peak=("FLOP",)))[0] is Bound.MEMORY
+    assert bound_of(Facts(9_000, 132, 132, None, 4_500, no_peak=("bytes",)))[0] is Bound.COMPUTE
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from builders import TraceBuilder
 from views import audit_of, view_of
 
-from traceaudit.analyses.trust import doubted, timeline_findings, wall_findings
+from traceaudit.analyses.trust import doubted, other_batch, timeline_findings, wall_findings
 from traceaudit.model.findings import CODES, Finding, Severity
 from traceaudit.model.options import StepOptions
 
@@ -36,6 +36,27 @@ def regular(count=4, *, ops=True):
 
 def test_a_clean_trace_has_no_finding():
     assert findings(regular()) == []
+
+
+class TestOtherBatch:
+    def found(self, given, *batches):
+        trace = TraceBuilder()
+        for i, batch in enumerate(batches):
+            trace.annotation(f"step[DECODE bs={batch}]", at=1000 * i, dur=1000)
+            trace.launch(at=1000 * i + 10, dur=4).kernel("gemm", at=1000 * i + 20, dur=500)
+        return other_batch(audit_of(view_of(trace)), given)
+
+    def test_names_that_say_another_batch(self):
+        found = self.found(4, 32, 32)
+        assert (found.code, found.severity) == ("batch_mismatch", WARNING)
+        assert found.message == "the steps ran batch 32 by their names, not 4"
+        assert self.found(4, 30, 32, 31).message == "the steps ran batch 30 to 32 by their names, not 4"
+
+    def test_nothing_to_find(self):
+        assert self.found(32, 32, 32) is None
+        assert self.found(31, 30, 32) is None
+        assert self.found(None, 32, 32) is None
+        assert other_batch(audit_of(view_of(regular())), 4) is None
 
 
 class TestPending:

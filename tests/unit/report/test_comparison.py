@@ -206,3 +206,53 @@ def test_sides_that_were_not_compared_have_no_count_of_kernels():
 def test_kernels_of_groups_are_not_counted_as_new_or_gone():
     """`mul_add` took the place of three kernels; `new` and `end` are new."""
     assert "kernels new 2, gone 0, and those of 1 group" in " ".join(render("diff", "table", fused()).split())
+
+
+def split(head_us=50):
+    """A kernel of three classes of grids, copies of two sizes, and a kernel of one class."""
+
+    def made(us):
+        copy = {"kind": "memcpy", "grid": None, "block": None}
+        return run(
+            *(kernel("index_kernel", us, blocks=blocks) for blocks in (1, 96, 300)),
+            *(kernel("Memcpy DtoD (Device -> Device)", 9, blocks=size, **copy) for size in (512, 5000)),
+            kernel("gemm_kernel", 900, blocks=132),
+        )
+
+    return judge(diff(side(*[made(50)] * 3), side(*[made(head_us)] * 3)))
+
+
+def test_rows_of_one_name_are_told_apart_by_the_size_of_their_launches():
+    """Classes are powers of two: 96 blocks lie in 64 to 127, 300 in 256 to 511, 5 000 bytes in 4 096 to 8 191."""
+    sizes = [" [1 block]", " [64-127 blocks]", " [256-511 blocks]"]
+    names = {f"index_kernel{size}" for size in sizes} | {"gemm_kernel"}
+    names |= {f"Memcpy DtoD (Device -> Device){size}" for size in (" [512-1,023 bytes]", " [4,096-8,191 bytes]")}
+    for format_ in ("table", "markdown"):
+        text = render("diff", format_, split(), Page(160))
+        assert all(name in text for name in names)
+        assert "gemm_kernel [" not in text
+    suite = ET.fromstring(render("diff", "junit", split()))  # noqa: S314  (our own)
+    assert {
+        case.get("name") for case in suite.iter("testcase") if case.get("classname") == "traceaudit.kernel"
+    } == names
+    slower = render("check", "github", split(head_us=80))
+    assert all(f"index_kernel{size}: +30.0 µs" in slower for size in sizes)
+
+
+def test_json_gives_the_size_of_launches_of_each_row():
+    rows = json.loads(render("diff", "json", split()))["kernels"]
+    found = {(row["name"], *row["launch_size"].values()) for row in rows}
+    copy = "Memcpy DtoD (Device -> Device)"
+    assert found == {
+        *(("index_kernel", "blocks", least, most) for least, most in ((1, 1), (64, 127), (256, 511))),
+        *((copy, "bytes", least, most) for least, most in ((512, 1023), (4096, 8191))),
+        ("gemm_kernel", "blocks", 128, 255),
+    }
+
+
+def test_a_long_name_keeps_what_tells_it_apart():
+    name = f"at_{'x' * 200}_kernel"
+    runs = [run(*(kernel(name, 50, blocks=blocks) for blocks in (96, 300)))] * 3
+    text = render("diff", "markdown", judge(diff(side(*runs), side(*runs))))
+    assert "… [64-127 blocks]" in text
+    assert "… [256-511 blocks]" in text

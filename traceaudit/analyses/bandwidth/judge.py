@@ -35,6 +35,8 @@ class Facts:
     ----------
     blocks
         Of the largest grid, where launches of several are judged together (`mixed`).
+    no_peak
+        What is counted, of ``bytes`` and ``FLOP``, but has no known peak to be held against.
     """
 
     mean_ns: float
@@ -43,6 +45,7 @@ class Facts:
     memory_ns: float | None
     compute_ns: float | None
     mixed: bool = False
+    no_peak: tuple[str, ...] = ()
 
     @property
     def filled_frac(self) -> float | None:
@@ -65,14 +68,14 @@ class Facts:
 def bound_of(facts: Facts) -> tuple[Bound | None, str]:
     """Return what limits a kernel and the rule that decided."""
     sol = facts.sol_frac
-    if sol is None:
-        return _unknown(facts)
-    if sol >= NEAR:
+    if sol is not None and sol >= NEAR:
         memory, compute = facts.memory_ns or 0.0, facts.compute_ns or 0.0
         which = Bound.MEMORY if memory >= compute else Bound.COMPUTE
         return which, (
             f"its {'bytes' if which is Bound.MEMORY else 'FLOP'} explain {sol:.0%} of the time, {NEAR:.0%} or more"
         )
+    if sol is None or facts.no_peak:
+        return _unknown(facts)
     if facts.mean_ns < SHORT_NS:
         return Bound.LAUNCH, (
             f"bytes and FLOP explain {sol:.1%} of less than {SHORT_NS // 1000} µs: its start and end take the rest"
@@ -83,9 +86,12 @@ def bound_of(facts: Facts) -> tuple[Bound | None, str]:
 def _unknown(facts: Facts) -> tuple[Bound | None, str]:
     if facts.mean_ns < TINY_NS:
         return Bound.LAUNCH, f"shorter than {TINY_NS // 1000} µs, about what a kernel's start and end take"
+    why = (
+        f"no peak is known for its {' and '.join(facts.no_peak)}" if facts.no_peak else "nothing is known of its bytes"
+    )
     if facts.blocks is not None and facts.sms is not None and 2 * facts.blocks <= facts.sms:
-        return Bound.LATENCY, f"nothing is known of its bytes{_few_blocks(facts)}"
-    return None, "nothing is known of its bytes"
+        return Bound.LATENCY, f"{why}{_few_blocks(facts)}"
+    return None, why
 
 
 def _few_blocks(facts: Facts) -> str:

@@ -73,7 +73,8 @@ def _rated(row: KernelRow, ops: I64, device: Context) -> tuple[KernelRow, list[F
     rates, memory_ns, compute_ns = rates_of(ops, duration, device)
     grids = ByGrid.of(device.view.ops, ops)
     blocks = max((math.prod(grid) for grid in grids.grid if grid is not None), default=None)
-    facts = Facts(row.mean_ns, blocks, device.sms, memory_ns, compute_ns, mixed=len(grids.grid) > 1)
+    no_peak = _no_peak(rates, memory_ns, compute_ns)
+    facts = Facts(row.mean_ns, blocks, device.sms, memory_ns, compute_ns, len(grids.grid) > 1, no_peak)
     if row.kind == Kind.COMPUTE.name.lower():
         bound, rule = bound_of(facts)
     else:
@@ -127,7 +128,8 @@ def rates_of(ops: I64, duration: I64, device: Context) -> tuple[KernelRates, flo
     gbps = device.ceilings.gbps
     memory = moved[known] / gbps if gbps else None
     compute = _compute_times(ops, flop, device)[known]
-    has_compute = counted.any() and np.isfinite(compute).all()
+    # No FLOP take no time at any peak; that alone is no speed of light.
+    has_compute = counted.any() and np.isfinite(compute).all() and (memory is not None or products > 0)
     sol = _speed_of_light(memory, compute if has_compute else None)
     product_time = int(duration[counted].sum())
     tflops = products / product_time / 1e3 if counted.any() and product_time else None
@@ -150,6 +152,12 @@ def rates_of(ops: I64, duration: I64, device: Context) -> tuple[KernelRates, flo
     )
     memory_ns = None if memory is None else float(memory.mean())
     return rates, memory_ns, float(compute.mean()) if has_compute else None
+
+
+def _no_peak(rates: KernelRates, memory_ns: float | None, compute_ns: float | None) -> tuple[str, ...]:
+    """Return what is counted of a launch but has no known peak."""
+    counted = (("bytes", rates.moved_bytes, memory_ns), ("FLOP", rates.flop, compute_ns))
+    return tuple(what for what, count, time_ns in counted if count and time_ns is None)
 
 
 def _compute_times(ops: I64, flop: I64, device: Context) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -179,8 +187,8 @@ def _largest(ops: I64, device: Context) -> Work:
 
 
 def _role(ops: I64, device: Context) -> str | None:
-    roles = dict.fromkeys(device.work.works[index].role for index in indices(ops, device))
-    named = [role for role in roles if role is not None]
+    numbers = dict.fromkeys(device.work.role[ops].tolist())
+    named = [device.work.roles[number] for number in numbers if number != UNKNOWN]
     return " ".join(named) if named else None
 
 

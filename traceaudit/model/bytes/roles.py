@@ -54,7 +54,10 @@ class RoleMatch:
 def assign_roles(
     into: OpWorkBuilder, names: tuple[str, ...], ops: DeviceOps, step: I64, model: Architecture, workload: Workload
 ) -> RoleMatch:
-    """Give kernels without bytes those of their roles in the model; none where no whole step has the model's layers."""
+    """Give kernels their roles in the model, and those without bytes the bytes of these.
+
+    There are none where no whole step has the model's layers.
+    """
     roles = RoleWork(model, workload)
     sizes = Sizes(model, workload)
     layouts: dict[tuple[KernelClass, ...], Layout] = {}
@@ -79,6 +82,7 @@ def assign_roles(
         for index, (op, text, kind) in enumerate(zip(members, texts, classes, strict=True)):
             taken.take(index, op, text, kind)
         for group, work in taken.found:
+            _name(into, group, work)
             open_group = [op for op in group if is_open[op]]
             _put(into, open_group, work, names, ops, duration)
     style = max(styles, key=lambda style: styles[style], default=Style())
@@ -211,6 +215,13 @@ class _Step:
         """Return the blocks of a launch, 0 where the trace does not tell."""
         sides = (int(self._ops.grid_x[op]), int(self._ops.grid_y[op]), int(self._ops.grid_z[op]))
         return 0 if min(sides) < 1 else sides[0] * sides[1] * sides[2]
+
+
+def _name(into: OpWorkBuilder, group: list[int], work: Work) -> None:
+    """Give kernels the role of a work, those too whose bytes another source tells."""
+    if work.role is not None:
+        for op in group:
+            into.name_role(op, work.role)
 
 
 def _put(

@@ -28,6 +28,10 @@ class OpWork:
         Index into `works`, `UNKNOWN` where no source says anything.
     works
         The calls of ops that the shares are of.
+    role
+        Index into `roles`, `UNKNOWN` where the op has none in a model; known or not whatever its bytes come from.
+    roles
+        The parts of a model that ops play.
     """
 
     read_bytes: I64
@@ -35,6 +39,8 @@ class OpWork:
     flop: I64
     work: I64
     works: tuple[Work, ...]
+    role: I64
+    roles: tuple[str, ...]
 
     @property
     def known(self) -> npt.NDArray[np.bool_]:
@@ -65,6 +71,8 @@ class OpWorkBuilder:
     _flop: I64 = field(init=False)
     _work: I64 = field(init=False)
     _works: dict[Work, int] = field(init=False, default_factory=dict)
+    _role: I64 = field(init=False)
+    _roles: dict[str, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Begin with nothing known."""
@@ -72,6 +80,7 @@ class OpWorkBuilder:
         self._write = np.zeros(self.count, np.int64)
         self._flop = np.full(self.count, UNKNOWN, np.int64)
         self._work = np.full(self.count, UNKNOWN, np.int64)
+        self._role = np.full(self.count, UNKNOWN, np.int64)
 
     def open(self) -> npt.NDArray[np.bool_]:
         """Return which ops have no source yet."""
@@ -92,6 +101,11 @@ class OpWorkBuilder:
         for op in ops:
             self.put(op, work, work.read_bytes, work.write_bytes, work.flop)
 
+    def name_role(self, op: int, role: str) -> None:
+        """Say what part of a model an op plays, whatever its bytes come from."""
+        self._role[op] = self._roles.setdefault(role, len(self._roles))
+
     def done(self) -> OpWork:
         """Return the columns."""
-        return OpWork(self._read, self._write, self._flop, self._work, tuple(self._works))
+        works, roles = tuple(self._works), tuple(self._roles)
+        return OpWork(self._read, self._write, self._flop, self._work, works, self._role, roles)

@@ -6,6 +6,7 @@ All times are ns per step, as floats, since they are medians; see `traceaudit.mo
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 from traceaudit.model.findings import Finding, Verdict
 from traceaudit.model.noise import Effect
@@ -18,6 +19,7 @@ __all__ = [
     "DiffResult",
     "GroupDiff",
     "KernelDiff",
+    "LaunchSize",
     "Measure",
     "Outcome",
     "Ruling",
@@ -72,6 +74,21 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchSize:
+    """From what to what size the launches of a row may have: blocks of a grid, or bytes of a copy or fill."""
+
+    unit: Literal["blocks", "bytes"]
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        """Write the size, as ``64-127 blocks``."""
+        if self.least == self.most:
+            return f"{self.least:,} {self.unit.removesuffix('s')}"
+        return f"{self.least:,}-{self.most:,} {self.unit}"
+
+
+@dataclass(frozen=True, slots=True)
 class KernelDiff:
     """One kernel on both sides.
 
@@ -90,6 +107,8 @@ class KernelDiff:
     suspects
         Why nothing can be said, where that is so: ``within_noise`` (beyond a limit, but not beyond its noise) or
         ``noise_too_large`` (a regression worth knowing could hide).
+    launch_size
+        Of the launches on the head side, else on the base side; tells rows of one name apart. None where not recorded.
     """
 
     name: str
@@ -104,6 +123,7 @@ class KernelDiff:
     group: int | None = None
     violates: tuple[str, ...] = ()
     suspects: tuple[str, ...] = ()
+    launch_size: LaunchSize | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +222,8 @@ class DiffResult:
         Both sides are the very same recordings.
     short_names
         A short form of each kernel's name, different for different names.
+    split_names
+        Names of several rows each, which the size of their launches tells apart.
     """
 
     base: SideSummary
@@ -219,10 +241,21 @@ class DiffResult:
     tests: int
     same_recordings: bool = False
     short_names: Mapping[str, str] = field(default_factory=dict)
+    split_names: frozenset[str] = frozenset()
 
     def shown(self, name: str) -> str:
         """Return the short form of a kernel's name, or the name where there is none."""
         return self.short_names.get(name, name)
+
+    def size_mark(self, row: KernelDiff) -> str:
+        """Return what tells a row from others of its name, as `` [64-127 blocks]``; empty where the name does."""
+        if row.name not in self.split_names:
+            return ""
+        return " [size unknown]" if row.launch_size is None else f" [{row.launch_size}]"
+
+    def called(self, row: KernelDiff) -> str:
+        """Return the short form of a row's name, with the size of its launches where the name alone does not tell."""
+        return self.shown(row.name) + self.size_mark(row)
 
     def exchange(self, group: GroupDiff, *, most: int = 1) -> str:
         """Say which kernels took the place of which by their short names, at most `most` of a side."""

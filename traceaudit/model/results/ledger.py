@@ -154,6 +154,12 @@ class Steps:
         """Number of steps in the mean."""
         return sum(item.used for item in self.items)
 
+    @property
+    def batch(self) -> int | None:
+        """The batch that all steps in the mean carry in their names, None if they carry none or several."""
+        batches = {item.batch for item in self.items if item.used}
+        return batches.pop() if len(batches) == 1 else None
+
 
 @dataclass(frozen=True, slots=True)
 class Wall:
