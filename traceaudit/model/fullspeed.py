@@ -154,8 +154,8 @@ def host_time(plan: Plan, within: Intervals | None = None) -> HostTime:
 
 
 def _by_edge(plan: Plan, amount: I64) -> F64:
-    """Sum what the stretches of each edge have."""
-    return np.bincount(plan.stretches.edge, amount, minlength=len(plan.edge_lag_ns)).astype(np.float64)
+    """Sum what the stretches of each edge have, less the waits in them."""
+    return np.bincount(plan.stretches.edge, plan.stretches.sign * amount, minlength=len(plan.edge_lag_ns)).astype(np.float64)
 
 
 def _rows(plan: Plan, within: Intervals | None) -> I64:
