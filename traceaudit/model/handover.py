@@ -1,8 +1,8 @@
 """Where threads that launch take turns: which pauses of one are a wait for the calls of another.
 
 One thread often goes on where another ended: the backward pass behind the forward pass, a worker behind the scheduler.
-No row records that wait. A pause of a thread is taken for one if others worked through most of it; blocked calls are no
-work, what they wait for is known.
+No row records that wait. A pause of a thread is taken for one if others worked through most of it, or if it ends soon
+after the blocking call of another returns. Time in blocking calls is no work: what they wait for is known.
 """
 
 from dataclasses import dataclass
@@ -22,6 +22,9 @@ PAUSE_NS = 20_000
 WORKED_FRAC = 0.5
 """Share of a pause that others must have worked, as far as they were not blocked."""
 
+SOON_FRAC = 0.1
+"""A pause that goes on for no more than this share of it after another's blocking call has waited for that call."""
+
 
 @dataclass(frozen=True, slots=True)
 class Handovers:
@@ -32,7 +35,7 @@ class Handovers:
     since_ns, until_ns
         From when to when the thread waited: to the end of the other thread's last call in the pause.
     source
-        Node of that call.
+        Node of that call. If the wait goes on in the next round, the call of this round that is like it.
     target
         Node of the thread's first call behind the pause; -1 if none comes before the end.
     thread
@@ -96,9 +99,15 @@ def _waits_of(
     free = pauses.end - pauses.start - intervals.covered(waiting, *pauses)
     by_end = others[np.argsort(timeline.end_ns[others], kind="stable")]
     last = by_end[np.maximum(np.searchsorted(timeline.end_ns[by_end], pauses.end, "right") - 1, 0)]
-    inside = (timeline.start_ns[last] >= pauses.start) & (timeline.end_ns[last] <= pauses.end)
-    good = inside & (worked > WORKED_FRAC * free)
+    until, was_blocked = timeline.end_ns[last].copy(), timeline.node_type[last] == NodeType.SYNC
+    inside = (until > pauses.start) & (until <= pauses.end) & (was_blocked | (timeline.start_ns[last] >= pauses.start))
+    released = was_blocked & (pauses.end - until <= SOON_FRAC * (pauses.end - pauses.start))
+    if len(last) > 1 and pauses.start[0] == host[0] and pauses.end[-1] == host[1]:  # one pause, from round to round
+        worked[[0, -1]], free[[0, -1]] = worked[0] + worked[-1], free[0] + free[-1]
+        if inside[0]:
+            inside[-1], until[-1], last[-1] = True, host[1], last[0]
+    good = inside & ((worked > WORKED_FRAC * free) | released)
     behind = np.searchsorted(timeline.start_ns[mine], pauses.end, "left")
     target = np.where(behind < len(mine), mine[np.minimum(behind, len(mine) - 1)], -1)
-    columns = (pauses.start, timeline.end_ns[last], last, target, np.full(len(last), thread))
+    columns = (pauses.start, until, last, target, np.full(len(last), thread))
     return tuple(column[good] for column in columns)
