@@ -29,6 +29,9 @@ PRECISION = 1e-4
 CLOSE_FRAC = PRECISION / 10
 """How close to the end of that range an amount is looked for, relative to the step."""
 
+SAME_FRAC = 0.01
+"""Amounts that differ by no more than this share are the same."""
+
 ROUNDS = 20
 """Re-timings of one fit at most; about six are enough."""
 
@@ -212,29 +215,30 @@ def _allowed(plan: Plan, wall_ns: float, shrunk: Callable[[float], HostModel], l
     closest = max(wall_ns, step(largest))
     longest, shortest = closest * (1 + PRECISION / 2), closest * (1 - PRECISION / 2)
     least = _first(step, longest, 0.0, largest)
-    return least, max(least, _first(step, shortest, least, largest))
+    beyond = min(least + max(least, largest * SAME_FRAC) * SAME_FRAC, largest)
+    if step(beyond) < shortest:
+        return least, least
+    return least, _first(step, shortest, beyond, largest)
 
 
 def _first(step: Callable[[float], float], goal_ns: float, low: float, high: float) -> float:
     """Return the least amount for which a step takes no longer than a goal, nearly; the largest if it never does.
 
     The step falls with the amount, less and less (each cycle of the graph loses time until it has none), so lines
-    between two amounts come close within a few rounds. The end that stays counts half (Illinois): so both move.
+    through the last two amounts come close within a few rounds.
     """
     above, below = step(low) - goal_ns, step(high) - goal_ns
     if above <= 0 or below >= 0:
         return low if above <= 0 else high
-    close, kept = CLOSE_FRAC * goal_ns, 0
+    amount, excess = low, above
+    guess = low + (high - low) * SAME_FRAC
     for _ in range(ROUNDS):
-        middle = low + (high - low) * above / (above - below)
-        found = step(middle) - goal_ns
-        if abs(found) <= close:
-            return middle
-        if found > 0:
-            low, above, below = middle, found, below / 2 if kept > 0 else below
-        else:
-            high, below, above = middle, found, above / 2 if kept < 0 else above
-        kept = 1 if found > 0 else -1
+        before, earlier, amount = amount, excess, guess if low < guess < high else (low + high) / 2
+        excess = step(amount) - goal_ns
+        if abs(excess) <= CLOSE_FRAC * goal_ns:
+            return amount
+        low, high = (amount, high) if excess > 0 else (low, amount)
+        guess = amount - excess * (amount - before) / (excess - earlier) if excess != earlier else low
     return high
 
 
