@@ -300,9 +300,9 @@ def _verdict(audit: DeviceAudit, host: HostLedger, *, host_binds: bool) -> tuple
     }
     best = max(parts, key=lambda limit: parts[limit])
     shares = {limit.value: time / window for limit, time in parts.items()}
-    if parts[best] < HALF * window:
-        return Limit.MIXED, shares
-    return (Limit.HOST_BOUND if host_binds and best is not Limit.SYNC_BOUND else best), shares
+    if host_binds and best is not Limit.SYNC_BOUND:
+        return Limit.HOST_BOUND, shares
+    return (best if parts[best] >= HALF * window else Limit.MIXED), shares
 
 
 def _host_binds(timeline: Timeline, audit: DeviceAudit) -> bool:

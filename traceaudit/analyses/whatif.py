@@ -10,7 +10,7 @@ from traceaudit.errors import MissingDataError, UsageError
 from traceaudit.model import intervals
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.enclosing import issuing_rows
-from traceaudit.model.fullspeed import HostModel, HostTime, as_profiled, by_factor, by_row, host_time
+from traceaudit.model.fullspeed import HostModel, HostTime, as_profiled, assumed, by_factor, by_row, host_time
 from traceaudit.model.intervals import Intervals
 from traceaudit.model.options import Speedup, WhatIfOptions
 from traceaudit.model.plan import Plan, plan_of
@@ -68,16 +68,19 @@ def predict(
     """
     plan = _plan(view, audit)
     change = _change(plan, options)
-    wall = None if _not_the_same_run(audit) else audit.step.wall_ns
+    wall = _wall(audit)
     of_host = bool(options.graph_replay or options.remove_gaps or change.host_parts)
     models = _models(plan, audit.step.window_ns, wall, of_host=of_host)
     outside = max(wall - audit.step.window_ns, 0.0) if wall is not None else 0.0
     changed = [_changed(plan, model, change, options) for model in models]
-    rests = [outside if options.remove_gaps else model.rest_ns for model in models]
-    steps = [retime(plan, costs) + rest for costs, rest in zip(changed, rests, strict=True)]
+    retimed = [retime(plan, costs) for costs in changed]
     baseline = float(audit.step.window_ns if wall is None else wall)
+    least = 0.0 if of_host else baseline * min(1.0, float(change.op_factor.min()))
+    rests = [outside if options.remove_gaps else model.rest_ns for model in models]
+    steps = [max(time + rest, least) for time, rest in zip(retimed, rests, strict=True)]
     removed = _op_time(plan, 1 - change.op_factor)
     naive = baseline - removed
+    bound = _bound(plan, changed[0], steps[0], outside)
     return DeviceWhatIf(
         rank=view.rank,
         device=view.device,
@@ -89,10 +92,14 @@ def predict(
         high_ns=max(steps),
         naive_ns=naive,
         busy_share_frac=audit.step.busy_ns / baseline if baseline else 0.0,
-        bound_by=_bound(plan, changed[0], steps[0], outside),
+        bound_by=bound,
         changed_op_time_ns=removed,
         matched=change.matched,
-        reasons=(*_assumed(audit, models, outside, baseline), *_against_naive(steps[0], naive, baseline)),
+        reasons=(
+            *_assumed(audit, models, outside, baseline),
+            *_against_naive(steps[0], naive, baseline, bound),
+            *_below_busy(retimed[0], audit.step.busy_ns - removed),
+        ),
         kernels=_gains(plan, models[0], ranked),
         steps=plan.steps,
         short_names=view.short_names,
@@ -119,7 +126,7 @@ def gains_of(
         If no used step has an op with a launch.
     """
     plan = _plan(view, audit)
-    wall = None if _not_the_same_run(audit) else audit.step.wall_ns
+    wall = _wall(audit)
     model = _models(plan, audit.step.window_ns, wall, of_host=False)[0]
     group_of = np.full(len(view.ops), -1, np.int64)
     for number, rows in enumerate(groups):
@@ -151,7 +158,13 @@ def _not_the_same_run(audit: DeviceAudit) -> bool:
     return wall is not None and audit.step.busy_ns > BUSY_TOLERANCE * wall
 
 
-def _models(plan: Plan, window_ns: float, wall_ns: int | None, *, of_host: bool) -> list[HostModel]:
+def _wall(audit: DeviceAudit) -> float | None:
+    """Return the wall if it is of this run, but no less than busy: no run takes less than its ops."""
+    wall = audit.step.wall_ns
+    return None if wall is None or _not_the_same_run(audit) else max(float(wall), audit.step.busy_ns)
+
+
+def _models(plan: Plan, window_ns: float, wall_ns: float | None, *, of_host: bool) -> list[HostModel]:
     """Return the ways in which the unprofiled host may differ from the profiled one, the likeliest first.
 
     That the host is as profiled, and what the profiler added lies outside, is no way to look at a change of host time:
@@ -247,15 +260,29 @@ def _as_graph(plan: Plan, costs: Costs) -> Costs:
     one_step = ~plan.edge_back & (step[plan.edge_source] == step[target])
     launches = np.isin(kinds, [NodeType.LAUNCH, NodeType.WAIT])
     edges = np.flatnonzero(one_step & (plan.edge_type == EdgeType.HOST) & launches[plan.edge_source] & launches[target])
+    behind_wait = target[one_step & (plan.edge_type == EdgeType.HOST) & ~launches[plan.edge_source]]
+    edges = edges[~np.isin(target[edges], behind_wait)]
+    replaced = _chained(plan, np.where(launches, duration, 0), np.maximum(lag, 0), edges)
     lag[edges] = 0
     duration[launches] = 0
     follows = np.zeros(len(plan.node), np.bool_)
     follows[target[edges]] = True
-    duration[launches & ~follows] = GRAPH_LAUNCH_NS
+    duration[launches & ~follows] = np.minimum(replaced, GRAPH_LAUNCH_NS)[launches & ~follows]
     chained = np.flatnonzero(one_step & np.isin(plan.edge_type, [EdgeType.STREAM, EdgeType.GRAPH]))
     lag[chained] = np.minimum(lag[chained], GRAPH_NODE_NS)
     delay[target[chained]] = 0
     return Costs(duration, lag, delay)
+
+
+def _chained(plan: Plan, duration: F64, lag: F64, edges: npt.NDArray[np.intp]) -> F64:
+    """Return for the first of nodes that edges chain what the whole chain takes."""
+    head, total, target = np.arange(len(duration)).tolist(), duration.copy(), plan.edge_target
+    for edge in edges.tolist():
+        node = int(target[edge])
+        if head[node] == node:
+            head[node] = head[plan.edge_source[edge]]
+            total[head[node]] += duration[node] + lag[edge]
+    return total
 
 
 def _without_gaps(plan: Plan, costs: Costs) -> Costs:
@@ -322,14 +349,26 @@ def _assumed(audit: DeviceAudit, models: list[HostModel], outside_ns: float, bas
     elif models[0].as_recorded:
         yield "the wall is no shorter than the re-timed step: the host is as fast as in the trace"
     else:
-        yield "the host runs at full speed: " + "; or ".join(dict.fromkeys(model.name for model in models))
+        yield f"the host runs at full speed: {assumed(models)}"
+    if audit.step.wall_ns is not None and audit.step.wall_ns < baseline_ns and not _not_the_same_run(audit):
+        yield "the wall is shorter than busy by the noise between two runs: busy is the baseline"
     if outside_ns > DIFFERS_FRAC * baseline_ns:
         yield f"{brief(outside_ns)} a step of the wall are not in the trace and stay"
 
 
-def _against_naive(predicted_ns: float, naive_ns: float, baseline_ns: float) -> Iterator[str]:
+def _against_naive(predicted_ns: float, naive_ns: float, baseline_ns: float, bound: str) -> Iterator[str]:
     """Say why prediction and naive bound differ."""
     if predicted_ns - naive_ns > DIFFERS_FRAC * baseline_ns:
-        yield "the naive bound takes the whole op time off the step, but part of it is hidden behind the host"
+        hidden = {"host": "the host", "device": "other ops of the device"}.get(bound, "the host or other ops")
+        yield f"the naive bound takes the whole op time off the step, but part of it is hidden behind {hidden}"
     if naive_ns - predicted_ns > DIFFERS_FRAC * baseline_ns:
         yield "the change removes time of the host or gaps as well, which the naive bound leaves in"
+
+
+def _below_busy(retimed_ns: float, busy_ns: float) -> Iterator[str]:
+    """Say that ops overlap more than they did, where the re-timed step is shorter than what busy time is left."""
+    if retimed_ns < (1 - DIFFERS_FRAC) * busy_ns:
+        yield (
+            f"the step is shorter than the {brief(busy_ns)} in which ops ran: those of several queues overlap more "
+            "than they did, since nothing in the trace says that they wait for one another"
+        )

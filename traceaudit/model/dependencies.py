@@ -330,17 +330,30 @@ def _enqueued(view: DeviceView) -> I64:
 def _sync_edges(view: DeviceView, nodes: Nodes) -> Edges:
     """Join blocking calls with the op they waited for: the last to end before it returned, of those launched before.
 
-    Which stream or event a call waits for is not in its row, so the edge is inferred unless the call is a copy's own.
+    Another thread may launch while the call blocks: the call does not wait for that. Which stream or event a call waits
+    for is not in its row, so the edge is inferred unless the call is a copy's own.
     """
     ops, host = view.ops, view.trace.host
     syncs = np.flatnonzero(nodes.node_type[: nodes.first_op] == NodeType.SYNC)
     if not len(syncs) or not len(ops):
         return _edges(np.empty(0, np.int64), np.empty(0, np.int64), EdgeType.SYNC)
     by_end = np.argsort(ops.end_ns, kind="stable")
-    last = np.searchsorted(ops.end_ns[by_end], nodes.end_ns[syncs], "right") - 1
+    ends = ops.end_ns[by_end]
+    last = np.searchsorted(ends, nodes.end_ns[syncs], "right") - 1
     source = by_end[np.maximum(last, 0)]
     call = nodes.calls[syncs]
+    earlier = _enqueued_by(view, source) <= host.start_ns[call]
+    for i in np.flatnonzero((last >= 0) & ~earlier).tolist():
+        meanwhile = by_end[np.searchsorted(ends, nodes.start_ns[syncs[i]], "right") : last[i]]
+        candidates = meanwhile[_enqueued_by(view, meanwhile) <= host.start_ns[call[i]]]
+        if len(candidates):
+            source[i], earlier[i] = candidates[-1], True
     own = ops.launch[source] == call
-    earlier = (ops.launch[source] < 0) | (host.start_ns[ops.launch[source]] <= host.start_ns[call])
     good = (last >= 0) & earlier
     return _edges(nodes.first_op + source[good], syncs[good], EdgeType.SYNC, ~own[good])
+
+
+def _enqueued_by(view: DeviceView, ops: I64) -> I64:
+    """Return when the launches of some ops began; the least number if it is not known, since it may be long ago."""
+    launch = view.ops.launch[ops]
+    return np.where(launch < 0, np.iinfo(np.int64).min, view.trace.host.start_ns[launch])

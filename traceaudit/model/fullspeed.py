@@ -6,8 +6,9 @@ the profiler spreads its cost is not recorded, so there is a second model, in wh
 predictions are given for both.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -20,18 +21,31 @@ from traceaudit.model.schema import I64
 from traceaudit.model.timeline import EdgeType, NodeType
 from traceaudit.units import NS_PER_US
 
-__all__ = ["HostModel", "HostTime", "as_profiled", "by_factor", "by_row", "host_time"]
+__all__ = ["HostModel", "HostTime", "as_profiled", "assumed", "by_factor", "by_row", "host_time"]
 
 PRECISION = 1e-4
 """The fit ends when the re-timed step is this close to the wall, relative."""
 
+CLOSE_FRAC = PRECISION / 10
+"""How close to the end of that range an amount is looked for, relative to the step."""
+
+SAME_FRAC = 0.01
+"""Amounts that differ by no more than this share are the same."""
+
 ROUNDS = 20
+"""Re-timings of one fit at most; about six are enough."""
+
+ROW_COST = "every recorded row cost the host"
+TOO_MUCH = ", more than recording can cost, so that some of it has another cause"
 
 ROW_COST_NS = 2_000.0
 """What recording one row usually costs a host: the eager recordings in `traces/` show 1.6 to 3.7 us."""
 
 MOST_ROW_COST_NS = 20_000.0
 """What recording one row can cost: several times what is seen where rows are many and explain the whole dilation."""
+
+
+AS_PROFILED = "the host was no slower than without the profiler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +102,7 @@ class HostModel:
 def as_profiled(plan: Plan, baseline_ns: float) -> HostModel:
     """Take the plan as recorded; the difference to the baseline stays outside."""
     costs = recorded_costs(plan)
-    return HostModel("host as profiled", 1.0, 0.0, costs, baseline_ns - retime(plan, costs))
+    return HostModel(AS_PROFILED, 1.0, 0.0, costs, baseline_ns - retime(plan, costs))
 
 
 def by_row(plan: Plan, wall_ns: float) -> tuple[HostModel, ...]:
@@ -116,11 +130,17 @@ def by_row(plan: Plan, wall_ns: float) -> tuple[HostModel, ...]:
 
 def _row_cost(cost_ns: float) -> str:
     if not cost_ns:
-        return "recording cost the host nothing"
-    name = f"every recorded row cost the host {cost_ns / NS_PER_US:,.1f} µs"
-    if cost_ns > MOST_ROW_COST_NS:
-        return f"{name}, more than recording can cost, so that some of it has another cause"
-    return name
+        return AS_PROFILED
+    name = f"{ROW_COST} {cost_ns / NS_PER_US:,.1f} µs"
+    return f"{name}{TOO_MUCH}" if cost_ns > MOST_ROW_COST_NS else name
+
+
+def assumed(models: Sequence[HostModel]) -> str:
+    """Say what models assume, each thing once: costs of a row together, by the likeliest first."""
+    names = list(dict.fromkeys(model.name for model in models))
+    costs = [name.removeprefix(ROW_COST).strip() for name in names if name.startswith(ROW_COST)]
+    others = [name for name in names if not name.startswith(ROW_COST)]
+    return "; or ".join([f"{ROW_COST} {' or '.join(costs)}", *others] if costs else others)
 
 
 def by_factor(plan: Plan, wall_ns: float) -> HostModel:
@@ -130,7 +150,7 @@ def by_factor(plan: Plan, wall_ns: float) -> HostModel:
     def shrunk(part: float) -> HostModel:
         left = 100 * (1 - part)
         name = f"all host time shrank to {left:.0f} %" if left >= 1 else "the host took no time at all"
-        return _shrunk(plan, host, name if part else "the host was not slowed", 1 - part, 0.0)
+        return _shrunk(plan, host, name if part else AS_PROFILED, 1 - part, 0.0)
 
     least, _ = _allowed(plan, wall_ns, shrunk, 1.0)
     return _fitted(plan, wall_ns, shrunk(least))
@@ -154,8 +174,10 @@ def host_time(plan: Plan, within: Intervals | None = None) -> HostTime:
 
 
 def _by_edge(plan: Plan, amount: I64) -> F64:
-    """Sum what the stretches of each edge have."""
-    return np.bincount(plan.stretches.edge, amount, minlength=len(plan.edge_lag_ns)).astype(np.float64)
+    """Sum what the stretches of each edge have, less the waits in them."""
+    return np.bincount(plan.stretches.edge, plan.stretches.sign * amount, minlength=len(plan.edge_lag_ns)).astype(
+        np.float64
+    )
 
 
 def _rows(plan: Plan, within: Intervals | None) -> I64:
@@ -180,49 +202,60 @@ def _shrunk(plan: Plan, host: HostTime, name: str, factor: float, row_cost_ns: f
     lag = np.minimum(base.lag_ns, model.at_full_speed(np.maximum(base.lag_ns, 0), host.lag_rows))
     duration = model.at_full_speed(base.duration_ns, host.call_rows)
     costs = Costs(np.where(is_op, base.duration_ns, duration), np.where(of_host, lag, base.lag_ns), base.delay_ns)
-    return HostModel(name, factor, row_cost_ns, costs, 0.0)
+    return replace(model, costs=costs)
 
 
 def _allowed(plan: Plan, wall_ns: float, shrunk: Callable[[float], HostModel], largest: float) -> tuple[float, float]:
     """Return the least and the largest amount for which the plan takes the wall, or comes as close to it as it can."""
 
+    @cache
     def step(amount: float) -> float:
         return retime(plan, shrunk(amount).costs)
 
     closest = max(wall_ns, step(largest))
-    longest, shortest = closest * (1 + PRECISION), closest * (1 - PRECISION)
-    least = _first(lambda amount: step(amount) <= longest, largest)
-    most = _first(lambda amount: step(amount) < shortest, largest)
-    return least, max(least, most)
+    longest, shortest = closest * (1 + PRECISION / 2), closest * (1 - PRECISION / 2)
+    least = _first(step, longest, 0.0, largest)
+    beyond = min(least + max(least, largest * SAME_FRAC) * SAME_FRAC, largest)
+    if step(beyond) < shortest:
+        return least, least
+    return least, _first(step, shortest, beyond, largest)
 
 
-def _first(holds: Callable[[float], bool], largest: float) -> float:
-    """Return the least amount from which on a condition holds, or nearly; the largest if it never does."""
-    if holds(0.0) or not holds(largest):
-        return 0.0 if holds(0.0) else largest
-    low, high = 0.0, largest
+def _first(step: Callable[[float], float], goal_ns: float, low: float, high: float) -> float:
+    """Return the least amount for which a step takes no longer than a goal, nearly; the largest if it never does.
+
+    The step falls with the amount, less and less (each cycle of the graph loses time until it has none), so lines
+    through the last two amounts come close within a few rounds.
+    """
+    above, below = step(low) - goal_ns, step(high) - goal_ns
+    if above <= 0 or below >= 0:
+        return low if above <= 0 else high
+    amount, excess = low, above
+    guess = low + (high - low) * SAME_FRAC
     for _ in range(ROUNDS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
+        before, earlier, amount = amount, excess, guess if low < guess < high else (low + high) / 2
+        excess = step(amount) - goal_ns
+        if abs(excess) <= CLOSE_FRAC * goal_ns:
+            return amount
+        low, high = (amount, high) if excess > 0 else (low, amount)
+        guess = amount - excess * (amount - before) / (excess - earlier) if excess != earlier else low
     return high
 
 
 def _fitted(plan: Plan, wall_ns: float, model: HostModel) -> HostModel:
     """Shrink the device's own gaps as well if the host alone cannot explain the wall."""
-    costs = model.costs
-    if retime(plan, costs) > wall_ns * (1 + PRECISION):
-        device = _device_lags(plan)
+    retimed = retime(plan, model.costs)
+    if retimed > wall_ns * (1 + PRECISION):
+        costs, device = model.costs, _device_lags(plan)
 
         def tightened(part: float) -> HostModel:
-            lag = np.where(device, (1 - part) * costs.lag_ns, costs.lag_ns)
-            return _with_costs(model, Costs(costs.duration_ns, lag, costs.delay_ns), 0.0)
+            return replace(
+                model, costs=replace(costs, lag_ns=np.where(device, (1 - part) * costs.lag_ns, costs.lag_ns))
+            )
 
-        costs = tightened(_allowed(plan, wall_ns, tightened, 1.0)[0]).costs
-    return _with_costs(model, costs, wall_ns - retime(plan, costs))
-
-
-def _with_costs(model: HostModel, costs: Costs, rest_ns: float) -> HostModel:
-    return replace(model, costs=costs, rest_ns=rest_ns)
+        model = tightened(_allowed(plan, wall_ns, tightened, 1.0)[0])
+        retimed = retime(plan, model.costs)
+    return replace(model, rest_ns=wall_ns - retimed)
 
 
 def _device_lags(plan: Plan) -> npt.NDArray[np.bool_]:

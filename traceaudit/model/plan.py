@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from traceaudit.model.handover import Handovers, handovers_of
 from traceaudit.model.results import DeviceAudit
 from traceaudit.model.schema import I64
 from traceaudit.model.timeline import EdgeType, NodeType, Timeline
@@ -37,13 +38,15 @@ NEVER = int(np.iinfo(np.int64).min)
 class HostStretches:
     """Where the host's time between two calls of a thread lies: ``[since_ns, until_ns)`` of an edge.
 
-    An edge from the last call of a plan to the first has two: behind the one, and before the other.
+    An edge from the last call of a plan to the first has two: behind the one, and before the other. A wait for another
+    thread that lies in such a stretch is one of its own with `sign` -1: it is no work.
     """
 
     edge: I64
     thread: I64
     since_ns: I64
     until_ns: I64
+    sign: I64
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,8 @@ def plan_of(timeline: Timeline, audit: DeviceAudit) -> Plan | None:
     window, marks = audit.steps.items, timeline.view.marks
     start, end = window[first].start_ns, window[last - 1].start_ns + window[last - 1].window_ns
     host = (int(marks.start_ns[first]), int(marks.end_ns[last - 1]))
-    edges = _edges(timeline, node, end - start, host)
+    handovers = handovers_of(timeline, node, host)
+    edges = _edges(timeline, node, end - start, host, handovers)
     plan = Plan(
         timeline=timeline,
         first_step=first,
@@ -123,7 +127,7 @@ def plan_of(timeline: Timeline, audit: DeviceAudit) -> Plan | None:
         edge_lag_ns=edges.lag_ns,
         edge_type=edges.kind,
         edge_back=edges.back,
-        stretches=_stretches(timeline, node, edges, host),
+        stretches=_stretches(timeline, node, edges, host, handovers),
     )
     return replace(plan, delay_ns=_delays(plan, host[1] - host[0]))
 
@@ -182,7 +186,7 @@ class _Edges:
     back: Flags
 
 
-def _edges(timeline: Timeline, node: I64, period_ns: int, host: tuple[int, int]) -> _Edges:
+def _edges(timeline: Timeline, node: I64, period_ns: int, host: tuple[int, int], handovers: Handovers) -> _Edges:
     """Return the edges inside a plan, and those from its end back to its beginning."""
     position = np.full(len(timeline), -1, np.int64)
     position[node] = np.arange(len(node))
@@ -197,14 +201,15 @@ def _edges(timeline: Timeline, node: I64, period_ns: int, host: tuple[int, int])
     outside = np.flatnonzero(~inside & (kind != EdgeType.HOST) & ~_same_queue(timeline, source, target))
     like = _a_round_later(timeline, position, source[outside])
     outside, like = outside[like >= 0], like[like >= 0]
-    columns: list[tuple[I64, I64, I64, I64]] = [
+    waited = handovers.waited_ns(len(timeline), first_call, timeline.queue[first_call])
+    lag -= np.where(kind == EdgeType.HOST, waited[target], 0)
+    around = _around(timeline, first_call, last_call, host) - waited[first_call]
+    forward, backward = _turns(timeline, position, first_call, handovers, host)
+    columns: list[_Columns] = [
         (target[inside], source[inside], lag[inside], kind[inside]),
-        (
-            first_call,
-            last_call,
-            _around(timeline, first_call, last_call, host),
-            np.full(len(first_call), EdgeType.HOST),
-        ),
+        forward,
+        (first_call, last_call, around, np.full(len(first_call), EdgeType.HOST)),
+        backward,
         (first_op, last_op, np.clip(hand_over, 0, usual[EdgeType.STREAM]), np.full(len(first_op), EdgeType.STREAM)),
         (target[outside], like, lag[outside], kind[outside]),
     ]
@@ -215,8 +220,32 @@ def _edges(timeline: Timeline, node: I64, period_ns: int, host: tuple[int, int])
         source=position[np.concatenate([column[1] for column in columns])][order],
         lag_ns=np.concatenate([column[2] for column in columns])[order],
         kind=np.concatenate([column[3] for column in columns])[order],
-        back=(np.arange(len(targets)) >= inside.sum())[order],
+        back=(np.arange(len(targets)) >= inside.sum() + len(forward[0]))[order],
     )
+
+
+_Columns = tuple[I64, I64, I64, I64]
+"""Target, source, lag and type of edges."""
+
+
+def _turns(
+    timeline: Timeline, position: I64, first_call: I64, handovers: Handovers, host: tuple[int, int]
+) -> tuple[_Columns, _Columns]:
+    """Return the edges from the call of one thread to that of another which waited for it: inside, and a round later.
+
+    The last of the waits before a call decides.
+    """
+    target = handovers.resumed(first_call, timeline.queue[first_call])
+    later = handovers.target < 0
+    order = np.lexsort((handovers.until_ns, ~later, target))
+    decides = order[np.append(target[order][1:] != target[order][:-1], np.ones(min(len(order), 1), np.bool_))]
+    target, source, later = target[decides], handovers.source[decides], later[decides]
+    lag = timeline.start_ns[target] - timeline.end_ns[source] + np.where(later, host[1] - host[0], 0)
+    kind = np.full(len(target), EdgeType.HOST, np.int64)
+    forward = np.flatnonzero(~later & (position[source] < position[target]))
+    back = np.flatnonzero(later)
+    inside, behind = ((target[one], source[one], lag[one], kind[one]) for one in (forward, back))
+    return inside, behind
 
 
 def _ends_by_queue(timeline: Timeline, node: I64, *, of_ops: bool) -> tuple[I64, I64]:
@@ -258,16 +287,25 @@ def _a_round_later(timeline: Timeline, position: I64, source: I64) -> I64:
     return like
 
 
-def _stretches(timeline: Timeline, node: I64, edges: _Edges, host: tuple[int, int]) -> HostStretches:
+def _stretches(
+    timeline: Timeline, node: I64, edges: _Edges, host: tuple[int, int], handovers: Handovers
+) -> HostStretches:
     """Return where the host's time of each of its edges lies."""
     inner = np.flatnonzero((edges.kind == EdgeType.HOST) & ~edges.back)
     back = np.flatnonzero((edges.kind == EdgeType.HOST) & edges.back)
-    source, target = node[edges.source], node[edges.target]
-    edge = np.concatenate((inner, back, back))
+    source, target, queue = node[edges.source], node[edges.target], timeline.queue
+    own = np.flatnonzero((edges.kind == EdgeType.HOST) & (queue[source] == queue[target]))
+    edge_of = np.full(len(timeline), -1, np.int64)
+    edge_of[target[own]] = own
+    first_call, _ = _ends_by_queue(timeline, node, of_ops=False)
+    waits = edge_of[handovers.resumed(first_call, queue[first_call])]
+    edge = np.concatenate((inner, back, back, waits))
     since = (timeline.end_ns[source[inner]], timeline.end_ns[source[back]], np.full(len(back), host[0]))
     until = (timeline.start_ns[target[inner]], np.full(len(back), host[1]), timeline.start_ns[target[back]])
-    since_ns = np.concatenate(since)
-    return HostStretches(edge, timeline.queue[target[edge]], since_ns, np.maximum(np.concatenate(until), since_ns))
+    since_ns = np.concatenate((*since, handovers.since_ns))
+    until_ns = np.concatenate((*until, handovers.until_ns))
+    sign = np.where(np.arange(len(edge)) < len(edge) - len(waits), 1, -1)
+    return HostStretches(edge, queue[target[edge]], since_ns, np.maximum(until_ns, since_ns), sign)
 
 
 def _lags(timeline: Timeline, edges: npt.NDArray[np.intp]) -> I64:

@@ -296,12 +296,19 @@ class TestVerdict:
         assert gaps_of(trace).verdict is Limit.DEVICE_BOUND
 
     def test_nothing_holds_half(self):
-        """Compute 40, comm 20, host 40."""
+        """Compute 40, comm 20, host 40 behind a wait for both: alone neither side takes 90."""
         trace = one_step()
         trace.launch(at=0, dur=1).kernel("gemm", at=0, dur=40).kernel("ncclDevKernel_AllReduce", at=40, dur=20)
+        trace.call("cudaStreamSynchronize", at=5, dur=55)
         report = gaps_of(trace)
         assert report.verdict is Limit.MIXED
         assert max(report.shares.values()) == 0.4
+
+    def test_the_host_binds_whatever_holds_half(self):
+        """The same without the wait: the host is ahead of the device and takes all of 100, as in what-if."""
+        trace = one_step()
+        trace.launch(at=0, dur=1).kernel("gemm", at=0, dur=40).kernel("ncclDevKernel_AllReduce", at=40, dur=20)
+        assert gaps_of(trace).verdict is Limit.HOST_BOUND
 
     def test_a_wait_owns_the_idle_time_in_which_it_blocks(self):
         """Kernel [0, 20), a wait [10, 90) that returns long after it: 70 of the idle 80 are the wait's."""

@@ -147,10 +147,14 @@ class TestHostBound:
         assert (found.predicted_ns, found.naive_ns) == (115_000, 190_000)
 
     def test_as_a_graph(self):
-        """A graph launch of 10 in place of a call of 4 in each step; what the host does between steps stays."""
+        """A call of 4 in each step stays: a graph launch of 10 would be slower. Of 15 it becomes one of 10."""
         assert GRAPH_LAUNCH_NS == 10_000
-        found = whatif(host_bound(), graph_replay=True)
-        assert found.predicted_ns == 106_000
+        assert whatif(host_bound(), graph_replay=True).predicted_ns == 100_000
+        trace = markers(0, 100, end=200)
+        for at in (0, 100):
+            trace.launch(at=at + 10, dur=15).kernel("a", at=at + 30, dur=20)
+        found = whatif(trace, graph_replay=True)
+        assert found.predicted_ns == 95_000
         assert found.bound_by == "host"
 
     def test_a_replay_hides_the_host_behind_the_one_before(self):
@@ -210,6 +214,39 @@ class TestHostBound:
         for at in (0, 100):
             trace.graph_launch(at=at + 10, dur=4).kernel("a", at=at + 20, dur=20).kernel("b", at=at + 41, dur=20)
         assert [gain.save_with_launch_ns for gain in whatif(trace).kernels] == [0, 0]
+
+
+class TestNoise:
+    def test_a_wall_just_shorter_than_busy(self):
+        """Busy 60 a step, wall 59.5: busy is the baseline, and twice as fast ops take no less than half of it."""
+        found = whatif(device_bound(), wall_us=59.5)
+        assert found.baseline_ns == found.predicted_ns == pytest.approx(60_000)
+        assert found.busy_share_frac == 1
+        assert "the wall is shorter than busy by the noise between two runs: busy is the baseline" in found.reasons
+        half = whatif(device_bound(), ("a|b|c", 2), wall_us=59.5)
+        assert half.low_ns >= 30_000
+        assert half.predicted_ns == pytest.approx(30_000)
+
+
+class TestQueues:
+    def test_what_hides_behind_another_queue(self):
+        """The copy [20, 100) beside a kernel [20, 100): twice as fast it gains nothing, and not for the host."""
+        trace = markers(0, 10, 20, end=30)
+        for i in range(3):
+            trace.launch(at=10 * i + 1, dur=1).kernel("k", at=20 + 80 * i, dur=80)
+            trace.launch(at=10 * i + 3, dur=1).kernel("copy", at=20 + 80 * i, dur=80, stream=8)
+        found = whatif(trace, ("copy", 2))
+        assert found.bound_by == "device"
+        assert any("hidden behind other ops of the device" in reason for reason in found.reasons)
+
+    def test_ops_of_several_queues_may_overlap_more_without_gaps(self):
+        """One after the other, [20, 60) and [60, 100), for no recorded reason: 40 are left of 80."""
+        trace = markers(0, end=100)
+        trace.launch(at=1, dur=1).kernel("a", at=20, dur=40)
+        trace.launch(at=3, dur=1).kernel("b", at=60, dur=40, stream=8)
+        found = whatif(trace, remove_gaps=True)
+        assert found.predicted_ns == 40_000
+        assert any("shorter than the 80 µs in which ops ran" in reason for reason in found.reasons)
 
 
 class TestDeviceBound:

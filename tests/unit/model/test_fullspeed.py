@@ -8,7 +8,7 @@ import pytest
 from builders import TraceBuilder
 from views import audit_of, view_of
 
-from traceaudit.model.fullspeed import as_profiled, by_factor, by_row
+from traceaudit.model.fullspeed import as_profiled, assumed, by_factor, by_row
 from traceaudit.model.plan import plan_of
 from traceaudit.model.retime import retime
 from traceaudit.model.timeline import EdgeType, NodeType, timeline_of
@@ -121,7 +121,7 @@ class TestByRow:
         names = [model.name for model in by_row(plan, 200_000)]
         assert names == [
             "every recorded row cost the host 2.0 µs",
-            "recording cost the host nothing",
+            "the host was no slower than without the profiler",
             "every recorded row cost the host 20.0 µs",
         ]
         forced = by_row(host_bound(), 60_000)[0]
@@ -138,3 +138,15 @@ class TestByRow:
         for model in by_row(plan, 50_000):
             assert model.rest_ns < -10_000
             assert step_of(plan, model) * 3 >= 180
+
+
+def test_what_models_assume_is_named_once():
+    """Wall as profiled, bound by the device: a row costs 2, nothing or 20; the host was not slowed, by any model."""
+    trace = markers(0, 100, 200, end=300)
+    for i, name in enumerate("abc"):
+        trace.launch(at=100 * i + 2, dur=1).kernel(name, at=5 + 200 * i, dur=200)
+    plan = planned(trace)
+    models = [*by_row(plan, 200_000), by_factor(plan, 200_000), as_profiled(plan, 200_000)]
+    assert assumed(models) == (
+        "every recorded row cost the host 2.0 µs or 20.0 µs; or the host was no slower than without the profiler"
+    )

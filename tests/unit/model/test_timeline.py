@@ -293,6 +293,14 @@ class TestSyncs:
         trace.op("aten::mm", at=0, dur=1)
         assert edges(trace, EdgeType.SYNC) == {}
 
+    def test_a_wait_beside_another_thread_that_launches(self):
+        """a [5, 35) was launched before the call [10, 43), b [36, 40) by another thread meanwhile: it waited for a."""
+        trace = TraceBuilder()
+        trace.launch(at=0, dur=2).kernel("a", at=5, dur=30)
+        trace.call("cudaStreamSynchronize", at=10, dur=33)
+        trace.launch(at=12, dur=2, thread=2).kernel("b", at=36, dur=4)
+        assert edges(trace, EdgeType.SYNC) == {("op a", "sync cudaStreamSynchronize"): 8}
+
     def test_a_call_before_all_ops_waited_for_none(self):
         trace = TraceBuilder()
         trace.call("cudaStreamSynchronize", at=0, dur=3)
