@@ -1,11 +1,9 @@
 """`roofline`: the floor of a step."""
 
-from pathlib import Path
-
 from traceaudit.analyses.roofline import napkin
 from traceaudit.analyses.roofline import roofline as floor
 from traceaudit.config.floor import RooflineRequest
-from traceaudit.ingest.modelconfig import read_model_config
+from traceaudit.ingest.modelconfig import is_there, read_model_config
 from traceaudit.ingest.safetensors_headers import read_tensors
 from traceaudit.model.llm.architecture import Architecture
 from traceaudit.model.llm.checkpoint import stored_formats
@@ -35,7 +33,7 @@ def roofline(request: RooflineRequest) -> Roofline:
 
 def architecture_of(name: str, checkpoint: str | None, weights_dtype: str | None) -> Architecture:
     """Read a model by its path or its packaged name, with its formats by checkpoint and flags."""
-    if Path(name).exists():
+    if is_there(name):
         model = architecture(read_model_config(name), name=name, where=name)
     else:
         packaged = preset(name)

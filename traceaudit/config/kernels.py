@@ -8,7 +8,7 @@ from traceaudit.config.files import existing
 from traceaudit.config.running import cached_tokens, kv_dtype, peak, spread
 from traceaudit.errors import UsageError
 from traceaudit.ingest.machinefile import read_machine
-from traceaudit.ingest.modelconfig import read_model_config
+from traceaudit.ingest.modelconfig import is_there, read_model_config
 from traceaudit.ingest.specfile import read_spec
 from traceaudit.model.bytes.fromtrace import RunFacts
 from traceaudit.model.kernelgroups import GroupBy
@@ -89,7 +89,7 @@ def kernel_options(flags: KernelFlags, base: ReconcileOptions) -> KernelOptions:
 
 def _model(flags: KernelFlags) -> tuple[Mapping[str, object], Architecture]:
     name = flags.model or ""
-    if Path(name).exists():
+    if is_there(name):
         config: Mapping[str, object] = read_model_config(name)
         model = architecture(config, name=Path(name).name, where=name)
     else:

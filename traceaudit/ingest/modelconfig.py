@@ -1,11 +1,12 @@
 """Reads a model's configuration: ``config.json``, and ``hf_quant_config.json`` beside it."""
 
+import errno
 import json
 from pathlib import Path
 
 from traceaudit.errors import ConfigError
 
-__all__ = ["read_model_config"]
+__all__ = ["is_there", "read_model_config"]
 
 MOST_BYTES = 16 << 20
 NAME, QUANT_NAME = "config.json", "hf_quant_config.json"
@@ -29,6 +30,24 @@ def read_model_config(path: str) -> dict[str, object]:
     if config.get("quantization_config") is None and beside.is_file():
         config["quantization_config"] = {"quant_method": "modelopt", **_object(beside)}
     return config
+
+
+def is_there(path: str) -> bool:
+    """Tell whether something lies at `path`; else it may name a packaged model.
+
+    Raises
+    ------
+    ConfigError
+        If the system does not let the place be looked at.
+    """
+    try:
+        return Path(path).exists()
+    except ValueError:
+        return False
+    except OSError as exc:
+        if exc.errno == errno.ENAMETOOLONG:
+            return False
+        raise ConfigError(f"cannot read the model's configuration: {exc.strerror or exc}", where=path) from exc
 
 
 def _object(file: Path) -> dict[str, object]:
