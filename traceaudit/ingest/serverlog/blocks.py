@@ -47,23 +47,36 @@ class Blocks:
         """Yield the blocks."""
         seen = False
         with closing(Source(self._path, Limits(max_bytes=MAX_BYTES))) as source:
-            try:
-                stream = _further(source)
-                while block := stream.read1(BLOCK):  # read() would lose what it has at an error
-                    seen = True
-                    yield block
-            except (OSError, ValueError, EOFError, lzma.LZMAError) as exc:
-                if isinstance(exc, TraceError):
-                    raise
-                self.damage = "the compressed stream ends early" if isinstance(exc, EOFError) else _damaged(exc)
-            else:
-                self.damage = source.damage
+            for block in self._joined(source):
+                seen = True
+                yield block
         if self.damage and not seen:
             raise TraceFormatError(
                 f"the file cannot be read: {self.damage}",
                 where=self._path,
                 hint="the copy is incomplete or damaged; copy it again",
             )
+
+    def _joined(self, source: Source) -> Iterator[bytes]:
+        """Join pieces to blocks; one big read would lose the pieces before an error."""
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            stream = _further(source)
+            while piece := stream.read1(BLOCK):
+                pieces.append(piece)
+                size += len(piece)
+                if size >= BLOCK:
+                    yield b"".join(pieces)
+                    pieces, size = [], 0
+        except (OSError, ValueError, EOFError, lzma.LZMAError) as exc:
+            if isinstance(exc, TraceError):
+                raise
+            self.damage = "the compressed stream ends early" if isinstance(exc, EOFError) else _damaged(exc)
+        else:
+            self.damage = source.damage
+        if pieces:
+            yield b"".join(pieces)
 
 
 def _damaged(exc: Exception) -> str:
