@@ -84,6 +84,14 @@ def test_a_log_cut_before_its_first_line_is_not_called_empty(tmp_path, pack):
         read_server_log([str(tmp_path / "server.log")])
 
 
+@pytest.mark.parametrize("cut", [1, 5, 40])
+def test_the_line_that_is_cut_is_left_out(tmp_path, cut):
+    """Stored, not packed: without its last 8 + 1 + `cut` bytes the file ends inside the fifth line."""
+    (tmp_path / "server.log.gz").write_bytes(gzip.compress(TEXT, 0)[: -9 - cut])
+    log = read_server_log([str(tmp_path / "server.log.gz")])
+    assert (batches(log), log.sources[0].lines) == ([8] * 4, 4)
+
+
 def test_an_empty_path_of_a_log_is_no_folder():
     with pytest.raises(TraceAuditError, match="the path of the log is empty"):
         read_server_log([""])

@@ -67,16 +67,26 @@ class Blocks:
                 pieces.append(piece)
                 size += len(piece)
                 if size >= BLOCK:
-                    yield b"".join(pieces)
-                    pieces, size = [], 0
+                    block, rest = _whole_lines(b"".join(pieces))
+                    yield block
+                    pieces, size = [rest], len(rest)
         except (OSError, ValueError, EOFError, lzma.LZMAError) as exc:
             if isinstance(exc, TraceError):
                 raise
             self.damage = "the compressed stream ends early" if isinstance(exc, EOFError) else _damaged(exc)
         else:
             self.damage = source.damage
-        if pieces:
-            yield b"".join(pieces)
+        last = b"".join(pieces)
+        if self.damage:  # of a number that is cut, digits are left that mean another
+            last = last[: last.rfind(b"\n") + 1]
+        if last:
+            yield last
+
+
+def _whole_lines(data: bytes) -> tuple[bytes, bytes]:
+    """Split after the last end of a line; a line longer than a block is given as it is."""
+    end = data.rfind(b"\n") + 1 or len(data)
+    return data[:end], data[end:]
 
 
 def _damaged(exc: Exception) -> str:
