@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from traceaudit.errors import ConfigError
+from traceaudit.ingest.jsonfaults import kind_of, problem_of
 
 __all__ = ["is_there", "read_model_config"]
 
@@ -58,7 +59,7 @@ def _object(file: Path) -> dict[str, object]:
     except OSError as exc:
         raise ConfigError(f"cannot read the model's configuration: {exc.strerror or exc}", where=str(file)) from exc
     except (ValueError, RecursionError) as exc:
-        raise ConfigError(f"the model's configuration is no JSON: {exc}", where=str(file)) from exc
+        raise ConfigError(f"the model's configuration is no JSON: {problem_of(exc)}", where=str(file)) from exc
     if not isinstance(content, dict):
-        raise ConfigError("the model's configuration is no JSON object", where=str(file))
+        raise ConfigError(f"the model's configuration is {kind_of(content)}, not a JSON object", where=str(file))
     return content

@@ -29,7 +29,15 @@ def test_the_configurations_own_quantisation_comes_first(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("[1]", "no JSON object"), ("{", "is no JSON"), ("[" * 100_000, "is no JSON"), ("\xff", "is no JSON")],
+    [
+        ("[1]", "is an array, not a JSON object"),
+        ("null", "is null, not a JSON object"),
+        ("", "is no JSON: the file is empty"),
+        ("{", "is no JSON: the file ends early"),
+        ('{"a": 1,\n b}', "is no JSON: line 2, column 2"),
+        ("[" * 100_000, "is no JSON: it is nested too deeply"),
+        ("\xff", "is no JSON"),
+    ],
 )
 def test_what_is_no_configuration(tmp_path, content, message):
     file = tmp_path / "c.json"
