@@ -55,9 +55,11 @@ def _object(file: Path) -> dict[str, object]:
     try:
         if file.stat().st_size > MOST_BYTES:
             raise ConfigError(f"more than {MOST_BYTES >> 20} MiB are no model configuration", where=str(file))
-        content = json.loads(file.read_bytes())
+        data = file.read_bytes()
     except OSError as exc:
         raise ConfigError(f"cannot read the model's configuration: {exc.strerror or exc}", where=str(file)) from exc
+    try:
+        content = json.loads(data)
     except (ValueError, RecursionError) as exc:
         raise ConfigError(f"the model's configuration is no JSON: {problem_of(exc)}", where=str(file)) from exc
     if not isinstance(content, dict):
