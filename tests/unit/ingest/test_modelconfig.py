@@ -52,5 +52,5 @@ def test_missing_and_monstrous_files(tmp_path):
     file = tmp_path / "big.json"
     with file.open("wb") as stream:
         stream.truncate(17 << 20)
-    with pytest.raises(ConfigError, match="^more than 16 MiB"):
+    with pytest.raises(ConfigError, match=r"^more than 16 MiB"):
         read_model_config(str(file))
