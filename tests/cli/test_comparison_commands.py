@@ -174,7 +174,7 @@ def test_annotations_go_to_stdout(run):
         (["check", "base.json", "rerun.json", "--absolute-us", "nan"], "--absolute-us must be a number of 0 or more"),
         (["check", "base.json", "rerun.json", "--rank", "3"], "no trace of this side has the rank or device"),
         (["check", "base.json", "--baseline", "none"], "cannot read the baseline"),
-        (["check", "base.json", "--save-baseline", ""], "no name for a baseline"),
+        (["check", "base.json", "--save-baseline", ""], "--save-baseline is empty"),
         (["check", "base.json", "rerun.json", "--budget", "none.toml"], "cannot read the budget"),
     ],
 )

@@ -1,5 +1,6 @@
 """`reconcile` with a log or a model, and `roofline` with a trace: what comes from where, and what is refused."""
 
+import gzip
 import json
 from importlib.resources import files
 from pathlib import Path
@@ -51,7 +52,9 @@ def refused(run):
 
 def test_without_log_and_model_the_fields_are_there_and_null(document):
     found = document("reconcile", EAGER)
-    assert all(found[name] is None for name in ("step_time", "server", "floor", "kernels", "gain", "decision"))
+    assert all(
+        found[name] is None for name in ("step_time", "server", "floor", "no_floor", "kernels", "gain", "decision")
+    )
 
 
 @pytest.mark.usefixtures("case")
@@ -228,3 +231,61 @@ def test_a_trace_needs_a_model(refused):
 def test_ranks_choose_from_a_trace(refused):
     args = ("--model", CONFIG, "--gpu", "NVIDIA H200", "--batch", "16", "--context", "2048", "--rank", "0")
     assert "--rank and --device choose from a trace" in refused("roofline", *args)
+
+
+@pytest.fixture
+def unlisted(tmp_path):
+    """Write the founding case as of a device that the table lacks, and return the command's arguments."""
+    with gzip.open(FOUNDING / "fallback.json.gz") as file:
+        (tmp_path / "unlisted.json").write_bytes(file.read().replace(b"NVIDIA H200", b"NVIDIA Foo9000"))
+    log, model = FOUNDING / "fallback.log", FOUNDING / "config.json"
+    return ("reconcile", tmp_path / "unlisted.json", "--server-log", log, "--model", model)
+
+
+def test_a_device_without_peaks_keeps_its_page(document, run, unlisted):
+    found = document(*unlisted)
+    known = document("reconcile", FOUNDING / "fallback.json.gz", *unlisted[2:])
+    assert found["floor"] is None
+    assert found["no_floor"]["reason"].startswith("'NVIDIA Foo9000' may be any of ")
+    assert "--peak-gbps N" in found["no_floor"]["hint"]
+    for part in ("step_time", "server"):
+        assert found[part] == known[part]
+    assert found["devices"][0]["ledger"] == known["devices"][0]["ledger"]
+    assert [fix["kind"] for fix in found["decision"]][:1] == ["host"]
+    assert {(one["name"], one["moved_bytes"]) for one in found["kernels"]} == {
+        (one["name"], one["moved_bytes"]) for one in known["kernels"]
+    }
+    for form in ("table", "markdown"):
+        code, page, err = run(*unlisted, "--format", form)
+        assert (code, err) == (0, "")
+        assert "unknown: 'NVIDIA Foo9000' may be any of" in " ".join(page.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "source"), [((), "the trace"), (("--gpu", "NVIDIA Foo9000"), "--gpu")], ids=["trace", "gpu"]
+)
+def test_a_peak_by_hand_gives_the_floor_of_an_unlisted_device(document, unlisted, name, source):
+    """Twice the bandwidth of the H200's 4800 GB/s halves a floor that memory binds."""
+    found = document(*unlisted, *name, "--peak-gbps", "9600")
+    known = document("reconcile", FOUNDING / "fallback.json.gz", *unlisted[2:])["floor"]
+    floor = found["floor"]
+    assert found["no_floor"] is None
+    assert (floor["gpu"], floor["gpu_source"]) == ("NVIDIA Foo9000", f"{source}, peak by --peak-gbps")
+    assert (floor["peak_gbps"], known["peak_gbps"]) == (9600, 4800)
+    assert floor["floor_ns"]["memory"] * 2 == pytest.approx(known["floor_ns"]["memory"], abs=1)
+    rated = [one for one in found["kernels"] if one["achieved_gbps"] is not None]
+    assert rated
+    assert all(one["peak_frac"] == pytest.approx(one["achieved_gbps"] / 9600) for one in rated)
+
+
+def test_a_compute_peak_by_hand_keeps_the_bandwidth_of_the_device(document):
+    args = ("--model", CONFIG, "--trace", EAGER, "--batch", "16", "--context", "2048")
+    found, known = document("roofline", *args, "--peak-tflops", "1"), document("roofline", *args)
+    assert found["peak_gbps"] == known["peak_gbps"]
+    assert found["floor_ns"]["compute"] > known["floor_ns"]["compute"]
+
+
+def test_a_floor_alone_of_a_device_without_peaks_is_refused(refused, unlisted):
+    _, trace, _, _, *model = unlisted
+    err = refused("roofline", "--trace", trace, *model, "--batch", "8", "--context", "512", code=3)
+    assert "--gpu NAME says which device it is" in err

@@ -1,11 +1,9 @@
 """`roofline`: the floor of a step."""
 
-from pathlib import Path
-
 from traceaudit.analyses.roofline import napkin
 from traceaudit.analyses.roofline import roofline as floor
 from traceaudit.config.floor import RooflineRequest
-from traceaudit.ingest.modelconfig import read_model_config
+from traceaudit.ingest.modelconfig import is_there, read_model_config
 from traceaudit.ingest.safetensors_headers import read_tensors
 from traceaudit.model.llm.architecture import Architecture
 from traceaudit.model.llm.checkpoint import stored_formats
@@ -29,20 +27,19 @@ def roofline(request: RooflineRequest) -> Roofline:
     """
     if request.napkin is not None:
         return napkin(request.napkin, request.workload, request.peaks, request.measurement)
-    model = architecture_of(request)
+    model = architecture_of(request.model or "", request.checkpoint, request.weights_dtype)
     return floor(model, request.workload, request.peaks, request.measurement)
 
 
-def architecture_of(request: RooflineRequest) -> Architecture:
-    """Read the model that a request names, with its formats by checkpoint and flags."""
-    name = request.model or ""
-    if Path(name).exists():
+def architecture_of(name: str, checkpoint: str | None, weights_dtype: str | None) -> Architecture:
+    """Read a model by its path or its packaged name, with its formats by checkpoint and flags."""
+    if is_there(name):
         model = architecture(read_model_config(name), name=name, where=name)
     else:
         packaged = preset(name)
         model = architecture(packaged.config, name=packaged.name, where=packaged.key)
-    if request.checkpoint is not None:
-        model = model.with_formats(stored_formats(model, read_tensors(request.checkpoint)))
-    if request.weights_dtype is not None:
-        model = model.with_formats(overridden(model.formats, request.weights_dtype))
+    if checkpoint is not None:
+        model = model.with_formats(stored_formats(model, read_tensors(checkpoint)))
+    if weights_dtype is not None:
+        model = model.with_formats(overridden(model.formats, weights_dtype))
     return model

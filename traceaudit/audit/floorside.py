@@ -7,16 +7,17 @@ from traceaudit.analyses.bandwidth import peaks_of
 from traceaudit.analyses.distance import distance
 from traceaudit.analyses.roofline import Measurement
 from traceaudit.analyses.serverlog.readings import same_batch
-from traceaudit.audit.floor import roofline
-from traceaudit.config.floor import RooflineFlags, RooflineRequest, roofline_request
-from traceaudit.errors import UnknownHardwareError, UsageError
+from traceaudit.audit.floor import architecture_of, roofline
+from traceaudit.config.floor import RooflineFlags, RooflineRequest, peak_options, roofline_request, workload_of
+from traceaudit.errors import UsageError
 from traceaudit.model.deviceview import DeviceView
 from traceaudit.model.findings import Finding, Severity
 from traceaudit.model.hardware import Peaks
-from traceaudit.model.kerneloptions import PeakOptions
+from traceaudit.model.llm.architecture import Architecture
+from traceaudit.model.llm.workload import Workload
 from traceaudit.model.results import DeviceAudit
 from traceaudit.model.results.distance import Distance
-from traceaudit.model.results.onepage import FloorSide, ServerSide, StepChoice
+from traceaudit.model.results.onepage import FloorSide, NoFloor, ServerSide, StepChoice
 from traceaudit.model.results.roofline import Reading, Roofline
 from traceaudit.model.results.serverlog import ServerReport
 from traceaudit.model.wording import brief
@@ -26,13 +27,24 @@ __all__ = ["FloorInput", "engine_batch", "floor_input", "floor_side"]
 
 @dataclass(frozen=True, slots=True)
 class FloorInput:
-    """A floor's request made whole, and who said what; `asked` is the same at the batch that was asked for."""
+    """The model and what runs of it, the floor's request made whole, and who said what.
 
-    request: RooflineRequest
+    Attributes
+    ----------
+    request
+        None where no peak is known for the device; `missing` then says why.
+    asked
+        The same at the batch that was asked for, where another one ran.
+    """
+
+    model: Architecture
+    workload: Workload
+    request: RooflineRequest | None
     gpu_source: str
     batch_source: str
     context_source: str
-    asked: RooflineRequest | None
+    asked: RooflineRequest | None = None
+    missing: NoFloor | None = None
 
 
 def floor_input(flags: RooflineFlags, view: DeviceView, device: DeviceAudit, server: ServerSide | None) -> FloorInput:
@@ -42,27 +54,36 @@ def floor_input(flags: RooflineFlags, view: DeviceView, device: DeviceAudit, ser
     ------
     UsageError
         If nothing tells the batch or the context.
-    UnknownHardwareError
-        If no peak is known for the device.
     """
-    peaks, gpu_source = _peaks(flags, view)
     batch, batch_source = _batch(flags, device, server)
     context, context_source = _context(flags, server)
-    made = roofline_request(replace(flags, batch=batch, context=context), peaks=peaks)
+    whole = replace(flags, batch=batch, context=context)
+    model = architecture_of(flags.model or flags.checkpoint or "", flags.checkpoint, flags.weights_dtype)
+    peaks, gpu_source = _peaks(flags, view)
+    if isinstance(peaks, NoFloor):
+        return FloorInput(model, workload_of(whole), None, gpu_source, batch_source, context_source, missing=peaks)
+    made = roofline_request(whole, peaks=peaks)
     asked = _asked_batch(flags, context, batch, server)
     return FloorInput(
+        model,
+        made.workload,
         made,
         gpu_source,
         batch_source,
         context_source,
-        None if asked is None else roofline_request(replace(flags, batch=asked, context=context), peaks=peaks),
+        None if asked is None else roofline_request(replace(whole, batch=asked), peaks=peaks),
     )
 
 
 def floor_side(
     given: FloorInput, view: DeviceView, device: DeviceAudit, step: StepChoice, accept_length: float
-) -> FloorSide:
-    """Return the floor of the step that ran, and the way from it to the step; without a wall, to the window."""
+) -> FloorSide | None:
+    """Return the floor of the step that ran, and the way from it to the step; without a wall, to the window.
+
+    None where no peak is known for the device.
+    """
+    if given.request is None:
+        return None
     walls = [wall for wall in (step.wall, step.given) if wall is not None]
     readings = [Reading(wall.step_ns, wall.source) for wall in walls]
     if not readings and device.ledger.steps:
@@ -106,18 +127,16 @@ def engine_batch(report: ServerReport) -> int:
     return max((engine.steady_batch for engine in report.engines), default=0)
 
 
-def _peaks(flags: RooflineFlags, view: DeviceView) -> tuple[Peaks | None, str]:
+def _peaks(flags: RooflineFlags, view: DeviceView) -> tuple[Peaks | NoFloor | None, str]:
+    """Return the peaks of the trace's device, those given by hand before the table's; None leaves them to ``--gpu``."""
+    by_hand = "" if flags.peak_gbps is None else ", peak by --peak-gbps"
     if flags.gpu is not None:
-        return None, "--gpu"
-    if flags.peak_gbps is not None:
-        return None, "--peak-gbps"
-    peaks, ceilings = peaks_of(view, PeakOptions())
+        return None, f"--gpu{by_hand}"
+    peaks, ceilings = peaks_of(view, peak_options(flags))
     if peaks is None:
-        raise UnknownHardwareError(
-            f"no peaks for the device of the trace: {ceilings.missing.partition(';')[0]}",
-            hint="--gpu NAME says which device it is",
-        )
-    return peaks, "the trace"
+        reason, _, hint = ceilings.missing.partition("; ")
+        return NoFloor(reason, f"{hint}; --gpu NAME says which device it is"), "the trace"
+    return peaks, "--peak-gbps" if peaks.name is None else f"the trace{by_hand}"
 
 
 def _batch(flags: RooflineFlags, device: DeviceAudit, server: ServerSide | None) -> tuple[int | None, str]:

@@ -10,12 +10,12 @@ from traceaudit.analyses.onepage.samerun import eager_trace, other_run
 from traceaudit.analyses.serverlog.analysis import serverlog
 from traceaudit.analyses.serverlog.readings import wall_of_log
 from traceaudit.analyses.whatif import KERNELS_RANKED, predict
-from traceaudit.audit.floor import architecture_of
 from traceaudit.audit.floorside import FloorInput, engine_batch, floor_input, floor_side
 from traceaudit.audit.kerneltimes import device_kernels
 from traceaudit.audit.ledger import reconcile_traces
 from traceaudit.audit.reading import Progress, read_traces, recorded_wall
 from traceaudit.audit.steptime import longest, step_choice
+from traceaudit.config.floor import peak_options
 from traceaudit.config.onepage import OnePageRequest
 from traceaudit.errors import MissingDataError, UsageError
 from traceaudit.ingest.serverlog.reader import read_server_log
@@ -55,7 +55,7 @@ def onepage(path: str, request: OnePageRequest, *, progress: Progress | None = N
     given = None if request.floor is None else floor_input(request.floor, view, device, server)
     accept = (report.accept_length if report else None) or request.accept_length or 1.0
     floor = None if given is None else floor_side(given, view, device, step, accept)
-    rated, found = device_kernels(view, device, _kernel_options(given, options))
+    rated, found = device_kernels(view, device, _kernel_options(given, request, options))
     unlike = _other_run(report, step, traces, view, device)
     result = _with_findings(
         result,
@@ -73,7 +73,7 @@ def onepage(path: str, request: OnePageRequest, *, progress: Progress | None = N
     lines = kernel_lines(rated, prediction, device)
     retime = _retime(view, device, asked, prediction)
     situation = Situation(result.completeness, device, lines, prediction, retime, server, floor, rate, unlike)
-    return _page(result, situation, step)
+    return replace(_page(result, situation, step), no_floor=None if given is None else given.missing)
 
 
 def _other_run(
@@ -109,11 +109,11 @@ def _server_side(report: ServerReport, request: OnePageRequest, device: DeviceAu
     return ServerSide(report, asked, engine_batch(report), device.steps.batch)
 
 
-def _kernel_options(given: FloorInput | None, options: ReconcileOptions) -> KernelOptions:
+def _kernel_options(given: FloorInput | None, request: OnePageRequest, options: ReconcileOptions) -> KernelOptions:
     """With a model, kernels without shapes get their bytes from their roles in it."""
-    if given is None:
+    if given is None or request.floor is None:
         return KernelOptions(base=options)
-    return KernelOptions(base=options, model=architecture_of(given.request), workload=given.request.workload)
+    return KernelOptions(base=options, peaks=peak_options(request.floor), model=given.model, workload=given.workload)
 
 
 def _with_findings(result: Reconciliation, found: tuple[Finding, ...]) -> Reconciliation:

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 from traceaudit.analyses.bandwidth import misfit, unlike_model
 from traceaudit.analyses.trust import other_batch
-from traceaudit.audit.floor import architecture_of
 from traceaudit.audit.floorside import floor_input, floor_side
 from traceaudit.audit.ledger import reconcile_traces
 from traceaudit.audit.reading import Progress, read_traces
 from traceaudit.audit.steptime import longest, step_choice
 from traceaudit.config.onepage import OnePageRequest
-from traceaudit.errors import UsageError
+from traceaudit.errors import UnknownHardwareError, UsageError
 from traceaudit.model.results.roofline import Roofline
 from traceaudit.model.wording import counted
 
@@ -26,10 +25,14 @@ def traced_floor(path: str, request: OnePageRequest, *, progress: Progress | Non
     result, views = reconcile_traces(traces, replace(request.options, wall=step.wall), path)
     device, view = longest(result, views)
     given = floor_input(request.floor, view, device, None)
-    made = floor_side(given, view, device, step, request.accept_length or 1.0).roofline
-    wrong = misfit(view, architecture_of(given.request), given.request.workload)
+    side = floor_side(given, view, device, step, request.accept_length or 1.0)
+    if side is None:
+        assert given.missing is not None  # noqa: S101  (it says why there is no side)
+        raise UnknownHardwareError(given.missing.reason, where=path, hint=given.missing.hint)
+    made = side.roofline
+    wrong = misfit(view, given.model, given.workload)
     unlike = [unlike_model(view, wrong)] if wrong else []
-    batch = other_batch(device, given.request.workload.batch)
+    batch = other_batch(device, given.workload.batch)
     unlike += [] if batch is None else [batch]
     steps = counted(device.ledger.steps, "step")
     sources = (

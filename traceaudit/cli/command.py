@@ -29,6 +29,16 @@ class Command(TyperCommand):
     def get_params(self, ctx: Any) -> Any:  # noqa: ANN401, D102  (Typer's own types are private)
         return _lightened(super().get_params(ctx))
 
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
+        """Refuse words that are empty before the command runs: as a path, one would mean the current folder."""
+        for param in self.get_params(ctx):
+            value = ctx.params.get(param.name)
+            if value == "" or (isinstance(value, list) and "" in value):
+                flag = max(param.opts, key=len)
+                name = flag if flag.startswith("-") else "PATH"
+                raise UsageError(f"{name} is empty", hint="a shell variable that is not set gives an empty word")
+        return super().invoke(ctx)
+
 
 class Group(TyperGroup):
     """The group above the commands, its own options converted lightly as well."""

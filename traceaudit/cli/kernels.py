@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from traceaudit.cli import options as opt
+from traceaudit.cli import workload_options as run
 
 __all__ = ["kernels"]
 
@@ -21,14 +22,6 @@ class _Grouping(StrEnum):
 Spec = Annotated[
     str | None,
     typer.Option("--spec", metavar="FILE", show_default=False, help="TOML that says what launches of kernels move."),
-]
-PeakGbps = Annotated[
-    str | None,
-    typer.Option("--peak-gbps", metavar="N", show_default=False, help="Memory bandwidth in GB/s, before the table's."),
-]
-PeakTflops = Annotated[
-    str | None,
-    typer.Option("--peak-tflops", metavar="N", show_default=False, help="Compute peak in TFLOP/s, before the table's."),
 ]
 MachineFile = Annotated[
     str | None,
@@ -93,8 +86,8 @@ def kernels(
     ep: Ep = 1,
     weights_dtype: WeightsDtype = None,
     kv_dtype: KvDtype = None,
-    peak_gbps: PeakGbps = None,
-    peak_tflops: PeakTflops = None,
+    peak_gbps: run.PeakGbps = None,
+    peak_tflops: run.PeakTflops = None,
     machine: MachineFile = None,
     group_by: GroupBy = _Grouping.NAME,
     full_names: FullNames = False,

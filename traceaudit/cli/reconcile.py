@@ -34,6 +34,8 @@ def reconcile(
     server_log: ServerLogs = None,
     model: run.Model = None,
     gpu: run.Gpu = None,
+    peak_gbps: run.PeakGbps = None,
+    peak_tflops: run.PeakTflops = None,
     batch: run.Batch = None,
     context: run.Context = None,
     tp: run.Tp = 1,
@@ -83,6 +85,8 @@ def reconcile(
     floor = RooflineFlags(
         model=model,
         gpu=gpu,
+        peak_gbps=peak_gbps,
+        peak_tflops=peak_tflops,
         batch=batch,
         context=context,
         tp=tp,

@@ -9,14 +9,6 @@ from traceaudit.cli import workload_options as run
 
 __all__ = ["roofline"]
 
-PeakGbps = Annotated[
-    str | None,
-    typer.Option("--peak-gbps", metavar="N", show_default=False, help="Memory bandwidth in GB/s, before the table's."),
-]
-PeakTflops = Annotated[
-    str | None,
-    typer.Option("--peak-tflops", metavar="N", show_default=False, help="Compute peak in TFLOP/s, before the table's."),
-]
 Trace = Annotated[
     str | None,
     typer.Option(
@@ -62,8 +54,8 @@ def roofline(
     checkpoint: run.Checkpoint = None,
     params: Params = None,
     bits: Bits = None,
-    peak_gbps: PeakGbps = None,
-    peak_tflops: PeakTflops = None,
+    peak_gbps: run.PeakGbps = None,
+    peak_tflops: run.PeakTflops = None,
     wall_ms: opt.WallMs = None,
     tokens_per_second: Rate = None,
     concurrency: opt.Concurrency = None,

@@ -14,6 +14,8 @@ __all__ = [
     "Gpu",
     "KvDtype",
     "Model",
+    "PeakGbps",
+    "PeakTflops",
     "Pp",
     "Tp",
     "WeightsDtype",
@@ -25,6 +27,14 @@ Model = Annotated[
 ]
 Gpu = Annotated[
     str | None, typer.Option("--gpu", metavar="NAME", show_default=False, help="Device, as the runtime names it.")
+]
+PeakGbps = Annotated[
+    str | None,
+    typer.Option("--peak-gbps", metavar="N", show_default=False, help="Memory bandwidth in GB/s, before the table's."),
+]
+PeakTflops = Annotated[
+    str | None,
+    typer.Option("--peak-tflops", metavar="N", show_default=False, help="Compute peak in TFLOP/s, before the table's."),
 ]
 Batch = Annotated[
     int | None,

@@ -4,14 +4,15 @@ from dataclasses import dataclass
 
 from traceaudit.analyses.roofline import Measurement, Napkin
 from traceaudit.config.common import WallFlags, wall_of
-from traceaudit.config.running import cached_tokens, kv_dtype, positive_amount, spread
+from traceaudit.config.running import cached_tokens, kv_dtype, peak, positive_amount, spread
 from traceaudit.config.workload import RooflineFlags
-from traceaudit.errors import UsageError
-from traceaudit.model.hardware import Peaks, lookup
+from traceaudit.errors import UnknownHardwareError, UsageError
+from traceaudit.model.hardware import Device, Peaks, lookup
+from traceaudit.model.kerneloptions import PeakOptions
 from traceaudit.model.llm.workload import Parallelism, Workload
 from traceaudit.model.results.roofline import Reading
 
-__all__ = ["RooflineFlags", "RooflineRequest", "roofline_request"]
+__all__ = ["RooflineFlags", "RooflineRequest", "peak_options", "roofline_request", "workload_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class RooflineRequest:
 def roofline_request(flags: RooflineFlags, *, peaks: Peaks | None = None) -> RooflineRequest:
     """Check the flags against each other.
 
-    `peaks` are those of the device that a trace names; flags that give peaks go before them.
+    `peaks` are those of the device, where a trace told them; else the flags do.
 
     Raises
     ------
@@ -47,34 +48,67 @@ def roofline_request(flags: RooflineFlags, *, peaks: Peaks | None = None) -> Roo
     """
     spread(tp=flags.tp, ep=flags.ep, dp=flags.dp, pp=flags.pp)
     model, sketch = _subject(flags)
-    if flags.batch is None and sketch is None and "," not in (flags.context or ""):
-        raise UsageError("no --batch", hint="--batch B counts the requests that run in a step, by the server's log")
-    if flags.context is None and sketch is None:
-        raise UsageError("no --context", hint="--context C gives the tokens in the cache of a request")
-    workload = Workload(
-        contexts=cached_tokens("0" if flags.context is None else flags.context, flags.batch),
-        tokens_per_request=1 + _not_negative("--draft-tokens", flags.draft_tokens),
-        draft_passes=flags.draft_tokens,
-        kv_dtype=kv_dtype(flags.kv_dtype),
-        parallelism=Parallelism(flags.tp, flags.ep, flags.dp, flags.pp),
-    )
+    workload = workload_of(flags, sketch)
     return RooflineRequest(
         model,
         sketch,
         flags.checkpoint,
         flags.weights_dtype,
         workload,
-        _peaks(flags) if peaks is None or (flags.gpu, flags.peak_gbps, flags.peak_tflops) != (None,) * 3 else peaks,
+        peaks or _peaks(flags),
         _measurement(flags, workload),
     )
 
 
-def _peaks(flags: RooflineFlags) -> Peaks:
-    return Peaks.of(
-        None if flags.gpu is None else lookup(flags.gpu),
-        gbps=_optional("--peak-gbps", flags.peak_gbps),
-        tflops=_optional("--peak-tflops", flags.peak_tflops),
+def workload_of(flags: RooflineFlags, sketch: Napkin | None = None) -> Workload:
+    """Return what runs in the step; a napkin needs neither batch nor context.
+
+    Raises
+    ------
+    UsageError
+        If a value means nothing, or batch or context is missing.
+    """
+    if flags.batch is None and sketch is None and "," not in (flags.context or ""):
+        raise UsageError("no --batch", hint="--batch B counts the requests that run in a step, by the server's log")
+    if flags.context is None and sketch is None:
+        raise UsageError("no --context", hint="--context C gives the tokens in the cache of a request")
+    return Workload(
+        contexts=cached_tokens("0" if flags.context is None else flags.context, flags.batch),
+        tokens_per_request=1 + _not_negative("--draft-tokens", flags.draft_tokens),
+        draft_passes=flags.draft_tokens,
+        kv_dtype=kv_dtype(flags.kv_dtype),
+        parallelism=Parallelism(flags.tp, flags.ep, flags.dp, flags.pp),
     )
+
+
+def peak_options(flags: RooflineFlags) -> PeakOptions:
+    """Return the peaks that are given by hand.
+
+    Raises
+    ------
+    UsageError
+        If one is no peak of any device.
+    """
+    return PeakOptions(
+        gbps=None if flags.peak_gbps is None else peak("--peak-gbps", flags.peak_gbps),
+        tflops=None if flags.peak_tflops is None else peak("--peak-tflops", flags.peak_tflops),
+    )
+
+
+def _peaks(flags: RooflineFlags) -> Peaks:
+    given = peak_options(flags)
+    device = None if flags.gpu is None else _device(flags.gpu, given)
+    return Peaks.of(device, gbps=given.gbps, tflops=given.tflops, name=flags.gpu)
+
+
+def _device(name: str, given: PeakOptions) -> Device | None:
+    """Find the device; where its bandwidth is given by hand, it need not be in the table."""
+    try:
+        return lookup(name)
+    except UnknownHardwareError:
+        if given.gbps is None:
+            raise
+        return None
 
 
 def _subject(flags: RooflineFlags) -> tuple[str | None, Napkin | None]:
@@ -133,10 +167,6 @@ def _rate_reading(flags: RooflineFlags, count: int, running: int) -> Reading:
         raise UsageError("--tokens-per-second states no step time", hint="add --concurrency N")
     what = "" if count == running else ", if the offered concurrency ran"
     return Reading(wall.step_ns, wall.source + what)
-
-
-def _optional(flag: str, text: str | None) -> float | None:
-    return None if text is None else positive_amount(flag, text)
 
 
 def _not_negative(flag: str, value: int) -> int:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceaudit.config.files import existing
-from traceaudit.config.running import cached_tokens, kv_dtype, positive_amount, spread
+from traceaudit.config.running import cached_tokens, kv_dtype, peak, spread
 from traceaudit.errors import UsageError
 from traceaudit.ingest.machinefile import read_machine
-from traceaudit.ingest.modelconfig import read_model_config
+from traceaudit.ingest.modelconfig import is_there, read_model_config
 from traceaudit.ingest.specfile import read_spec
 from traceaudit.model.bytes.fromtrace import RunFacts
 from traceaudit.model.kernelgroups import GroupBy
@@ -89,7 +89,7 @@ def kernel_options(flags: KernelFlags, base: ReconcileOptions) -> KernelOptions:
 
 def _model(flags: KernelFlags) -> tuple[Mapping[str, object], Architecture]:
     name = flags.model or ""
-    if Path(name).exists():
+    if is_there(name):
         config: Mapping[str, object] = read_model_config(name)
         model = architecture(config, name=Path(name).name, where=name)
     else:
@@ -109,7 +109,7 @@ def _peaks(flags: KernelFlags) -> PeakOptions:
     if flags.machine is not None and (flags.peak_gbps is not None or flags.peak_tflops is not None):
         raise UsageError("--machine and --peak-gbps or --peak-tflops contradict each other", hint="give one of them")
     return PeakOptions(
-        gbps=None if flags.peak_gbps is None else positive_amount("--peak-gbps", flags.peak_gbps),
-        tflops=None if flags.peak_tflops is None else positive_amount("--peak-tflops", flags.peak_tflops),
+        gbps=None if flags.peak_gbps is None else peak("--peak-gbps", flags.peak_gbps),
+        tflops=None if flags.peak_tflops is None else peak("--peak-tflops", flags.peak_tflops),
         machine=None if flags.machine is None else read_machine(existing("--machine", flags.machine)),
     )

@@ -6,11 +6,14 @@ from decimal import Decimal, InvalidOperation
 from traceaudit.errors import UsageError
 from traceaudit.model.llm.quantisation import KvDtype
 
-__all__ = ["cached_tokens", "kv_dtype", "positive_amount", "spread"]
+__all__ = ["cached_tokens", "kv_dtype", "peak", "positive_amount", "spread"]
 
 SUFFIXES = {"K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 LARGEST = Decimal(10) ** 18
 MOST_REQUESTS = 1_000_000
+UNITS = {"--peak-gbps": "GB/s (1e9 bytes a second)", "--peak-tflops": "TFLOP/s"}
+PEAKS = (1e-3, 1e9)
+"""In GB/s and TFLOP/s, from a microcontroller to a thousand racks: other numbers are slips of the keyboard."""
 
 
 def cached_tokens(text: str, batch: int | None) -> tuple[int, ...]:
@@ -80,6 +83,24 @@ def positive_amount(flag: str, text: str) -> float:
     if not number.is_finite() or not 0 < number <= LARGEST:
         raise UsageError(f"{flag} is no positive number: {text!r}", hint="write it as 13e9 or 1792, without a unit")
     return float(number)
+
+
+def peak(flag: str, text: str) -> float:
+    """Read a peak in GB/s or TFLOP/s, as `positive_amount`.
+
+    Raises
+    ------
+    UsageError
+        If it is no number, or no peak of any device.
+    """
+    number = positive_amount(flag, text)
+    least, most = PEAKS
+    if not least <= number <= most:
+        raise UsageError(
+            f"{flag} is no peak of any device: {text!r}",
+            hint=f"check the exponent; {flag} counts {UNITS[flag]}",
+        )
+    return number
 
 
 def spread(**ranks: int) -> None:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from traceaudit.errors import ConfigError, TraceFormatError
+from traceaudit.ingest.jsonfaults import kind_of
 from traceaudit.model.results import Wall
 from traceaudit.units import NS_PER_MS, NS_PER_S
 
@@ -21,6 +22,7 @@ MAX_BYTES = 512 * 1024 * 1024
 
 
 _LEAST, _MOST = 1e-9, 1e12
+_TOOLS = "give the result file of sglang bench_serving, bench_one_batch or vllm bench serve"
 
 
 class BenchmarkTool(StrEnum):
@@ -85,7 +87,7 @@ def read_benchmark(path: str) -> BenchmarkResult:
         raise TraceFormatError(
             "not a benchmark result that is known here",
             where=where,
-            hint="give the result file of sglang bench_serving, bench_one_batch or vllm bench serve",
+            hint=_TOOLS,
         )
     take = _Taker(run, where)
     if tool is BenchmarkTool.SGLANG_ONE_BATCH:
@@ -188,7 +190,7 @@ def _last_run(path: str, text: str) -> tuple[str, Mapping[str, object]]:
         raise TraceFormatError("an empty benchmark result", where=path)
     where, run = runs[-1]
     if not isinstance(run, dict):
-        raise TraceFormatError(f"expected a JSON object, found {type(run).__name__}", where=where)
+        raise TraceFormatError(f"expected a JSON object, found {kind_of(run)}", where=where, hint=_TOOLS)
     return where, run
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from traceaudit.errors import TraceError, TraceFormatError, TraceNotFoundError
 from traceaudit.ingest.limits import Limits
+from traceaudit.ingest.zstdframes import Frames
 
 __all__ = ["STDIN", "Source"]
 
@@ -49,7 +50,7 @@ class Source:
     TraceNotFoundError
         If there is no such file.
     TraceError
-        If it cannot be opened, or is a folder.
+        If it cannot be opened or read, or is a folder.
     """
 
     def __init__(self, path: str, limits: Limits) -> None:
@@ -57,7 +58,7 @@ class Source:
         self.bytes_read = 0
         self._limits = limits
         self._file = _open(path)
-        self._counted = _Counted(self._file)
+        self._counted = _Counted(self._file, path)
         self.total = None if path == STDIN else Path(path).stat().st_size
         self._layers: list[_Gzip | _Zstd] = []
         try:
@@ -83,6 +84,8 @@ class Source:
         ------
         TraceFormatError
             If the input is larger than `Limits.max_bytes`.
+        TraceError
+            If the system cannot read the file.
         """
         pieces: list[bytes] = []
         missing = size
@@ -125,14 +128,18 @@ class Source:
 
 
 class _Counted:
-    """A reader that counts what passes."""
+    """A reader that counts what passes, and names the file and the place where the system cannot read it."""
 
-    def __init__(self, reader: _Reader) -> None:
+    def __init__(self, reader: _Reader, path: str) -> None:
         self.count = 0
         self._reader = reader
+        self._path = path
 
     def read(self, size: int, /) -> bytes:
-        data = self._reader.read(size)
+        try:
+            data = self._reader.read(size)
+        except OSError as exc:
+            raise TraceError(f"cannot be read after byte {self.count}: {_reason(exc)}", where=self._path) from exc
         self.count += len(data)
         return data
 
@@ -232,20 +239,39 @@ class _Zstd:
 
         self.damage: str | None = None
         self._error = zstandard.ZstdError
-        self._reader = zstandard.ZstdDecompressor().stream_reader(reader, read_across_frames=True)  # type: ignore[arg-type]
+        self._frames = Frames()
+        self._reader = zstandard.ZstdDecompressor().stream_reader(_Tee(reader, self._frames), read_across_frames=True)  # type: ignore[arg-type]
 
     def read(self, size: int, /) -> bytes:
         if self.damage:
             return b""
         try:
-            return self._reader.read(size)
+            data = self._reader.read(size)
         except self._error as exc:
             self.damage = f"the zstd stream is damaged ({exc})"
             return b""
+        if not data and size and not self._frames.whole:
+            self.damage = "the zstd stream ends early"
+        return data
+
+
+class _Tee:
+    """A reader that shows what passes to the one who follows the frames."""
+
+    def __init__(self, reader: _Reader, frames: Frames) -> None:
+        self._reader = reader
+        self._frames = frames
+
+    def read(self, size: int, /) -> bytes:
+        data = self._reader.read(size)
+        self._frames.feed(data)
+        return data
 
 
 def _open(path: str) -> Any:  # noqa: ANN401  (a binary file of any kind)
     if path == STDIN:
+        if sys.stdin is None:
+            raise TraceError("standard input is closed", where=path, hint="give the path of a file, or a pipe")
         return sys.stdin.buffer
     try:
         return Path(path).open("rb", buffering=0)
@@ -256,8 +282,11 @@ def _open(path: str) -> Any:  # noqa: ANN401  (a binary file of any kind)
             "is a folder, not a file", where=path, hint="give one file of it, or locate() its traces"
         ) from exc
     except (OSError, ValueError) as exc:
-        reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
-        raise TraceError(f"cannot be opened: {reason.lower()}", where=path) from exc
+        raise TraceError(f"cannot be opened: {_reason(exc)}", where=path) from exc
+
+
+def _reason(exc: OSError | ValueError) -> str:
+    return (exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)).lower()
 
 
 def _read_exactly(reader: _Reader, size: int) -> bytes:

@@ -63,7 +63,9 @@ def refuse_without_rows(text: bytes, source: Source) -> NoReturn:
             ) from exc
         place = place_in(text, None if failure.position is None else failure.position + 1)
         raise TraceFormatError(
-            f"not JSON, and no 'traceEvents' in it ({exc})", where=f"{source.path}, {place}", hint=_RECORD_HINT
+            f"not JSON, and no 'traceEvents' in it ({'nested too deeply' if isinstance(exc, RecursionError) else exc})",
+            where=f"{source.path}, {place}",
+            hint=_RECORD_HINT,
         ) from exc
     named = ", ".join(map(repr, keys[:_KEYS_NAMED])) + (", …" if len(keys) > _KEYS_NAMED else "")
     raise TraceFormatError(

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from traceaudit.errors import TraceNotFoundError
+from traceaudit.errors import TraceError, TraceNotFoundError
 from traceaudit.ingest.container import STDIN
 
 __all__ = ["locate", "rank_in_name"]
@@ -27,15 +27,24 @@ def locate(path: str) -> tuple[str, ...]:
     ------
     TraceNotFoundError
         If there is nothing at `path`, or a folder without traces.
+    TraceError
+        If the system does not let the place be read.
     """
     if path == STDIN:
         return (path,)
+    if not path:
+        raise TraceNotFoundError("the path is empty", hint="- is standard input, . the folder that you are in")
     place = Path(path)
-    if not place.is_dir():
-        if not place.exists():
-            raise TraceNotFoundError("no such file", where=path, hint=_near(place))
-        return (path,)
-    names = sorted(entry.name for entry in place.iterdir() if entry.is_file() and _TRACE.search(entry.name))
+    try:
+        if not place.is_dir():
+            if not place.exists():
+                raise TraceNotFoundError("no such file", where=path, hint=_near(place))
+            return (path,)
+        names = sorted(entry.name for entry in place.iterdir() if entry.is_file() and _TRACE.search(entry.name))
+    except OSError as exc:
+        if isinstance(exc, TraceError):
+            raise
+        raise TraceError(f"cannot be read: {(exc.strerror or str(exc)).lower()}", where=path) from exc
     found = [name for name in names if not _NO_TRACE.search(name) and not _API_SERVER.search(name)]
     if not found:
         raise TraceNotFoundError(
@@ -75,5 +84,9 @@ def _near(place: Path) -> str:
 
     if not place.parent.is_dir():
         return f"there is no folder {str(place.parent)!r} either"
-    close = get_close_matches(place.name, [entry.name for entry in place.parent.iterdir()], n=1)
+    try:
+        names = [entry.name for entry in place.parent.iterdir()]
+    except OSError:  # a folder that may be entered and not listed
+        names = []
+    close = get_close_matches(place.name, names, n=1)
     return f"did you mean {close[0]!r}?" if close else "check the path"

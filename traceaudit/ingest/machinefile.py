@@ -25,6 +25,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from traceaudit.errors import ConfigError
+from traceaudit.ingest.jsonfaults import problem_of
 from traceaudit.ingest.tomllines import key_lines
 from traceaudit.model.hardware import DTYPES
 from traceaudit.model.machine import Machine
@@ -78,7 +79,7 @@ def _tracelens(text: str, path: str, name: str) -> Machine:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as exc:
-        raise ConfigError(f"no JSON: {exc}", where=path) from exc
+        raise ConfigError(f"no JSON: {problem_of(exc)}", where=path) from exc
     if not isinstance(content, dict) or "mem_bw_gbps" not in content:
         raise ConfigError("no mem_bw_gbps in the file", where=path, hint="TraceLens architecture files have one")
     rates = content.get("max_achievable_tflops", {})

@@ -1,11 +1,13 @@
 """Reads a model's configuration: ``config.json``, and ``hf_quant_config.json`` beside it."""
 
+import errno
 import json
 from pathlib import Path
 
 from traceaudit.errors import ConfigError
+from traceaudit.ingest.jsonfaults import kind_of, problem_of
 
-__all__ = ["read_model_config"]
+__all__ = ["is_there", "read_model_config"]
 
 MOST_BYTES = 16 << 20
 NAME, QUANT_NAME = "config.json", "hf_quant_config.json"
@@ -31,15 +33,35 @@ def read_model_config(path: str) -> dict[str, object]:
     return config
 
 
+def is_there(path: str) -> bool:
+    """Tell whether something lies at `path`; else it may name a packaged model.
+
+    Raises
+    ------
+    ConfigError
+        If the system does not let the place be looked at.
+    """
+    try:
+        return Path(path).exists()
+    except ValueError:
+        return False
+    except OSError as exc:
+        if exc.errno == errno.ENAMETOOLONG:
+            return False
+        raise ConfigError(f"cannot read the model's configuration: {exc.strerror or exc}", where=path) from exc
+
+
 def _object(file: Path) -> dict[str, object]:
     try:
         if file.stat().st_size > MOST_BYTES:
             raise ConfigError(f"more than {MOST_BYTES >> 20} MiB are no model configuration", where=str(file))
-        content = json.loads(file.read_bytes())
+        data = file.read_bytes()
     except OSError as exc:
         raise ConfigError(f"cannot read the model's configuration: {exc.strerror or exc}", where=str(file)) from exc
+    try:
+        content = json.loads(data)
     except (ValueError, RecursionError) as exc:
-        raise ConfigError(f"the model's configuration is no JSON: {exc}", where=str(file)) from exc
+        raise ConfigError(f"the model's configuration is no JSON: {problem_of(exc)}", where=str(file)) from exc
     if not isinstance(content, dict):
-        raise ConfigError("the model's configuration is no JSON object", where=str(file))
+        raise ConfigError(f"the model's configuration is {kind_of(content)}, not a JSON object", where=str(file))
     return content

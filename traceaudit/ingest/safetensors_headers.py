@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from traceaudit.errors import ConfigError
+from traceaudit.ingest.jsonfaults import problem_of
 from traceaudit.model.llm.checkpoint import StoredTensor
 
 __all__ = ["read_tensors"]
@@ -92,7 +93,7 @@ def _header(file: Path) -> dict[str, dict[str, list[int]]]:
     try:
         header = json.loads(text)
     except (ValueError, RecursionError) as exc:
-        raise ConfigError(f"the header is no JSON: {exc}", where=str(file)) from exc
+        raise ConfigError(f"the header is no JSON: {problem_of(exc)}", where=str(file)) from exc
     if not isinstance(header, dict):
         raise ConfigError("the header is no JSON object", where=str(file))
     return header

@@ -88,6 +88,7 @@ CODES: dict[str, Code] = {
     "rank_missing": Code("ranks of the run are absent", about_trace=True),
     "rank_skew": Code("a rank arrives late at collectives", about_trace=False),
     "engine_missing": Code("a data-parallel engine is absent from the log", about_trace=False),
+    "log_truncated": Code("the server's log ends early: its compressed file is cut or damaged", about_trace=False),
     "unlike_runs": Code("two sides of a comparison are not comparable", about_trace=False),
     "baseline_regressed": Code("the base is slower than its own record", about_trace=False),
 }

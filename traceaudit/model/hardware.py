@@ -303,9 +303,9 @@ class Peaks:
     Attributes
     ----------
     name
-        The device, None where only numbers were given.
+        The device, None where nobody names it.
     device
-        Its row, None likewise.
+        Its row, None where the table has none.
     mem_bw_gbs, mem_bw_source
         Memory bandwidth in GB/s, and who says so.
     tflops, tflops_source
@@ -323,8 +323,15 @@ class Peaks:
     uncertain: bool
 
     @classmethod
-    def of(cls, device: Device | None, *, gbps: float | None = None, tflops: float | None = None) -> Self:
-        """Take the numbers given by hand before those of the table.
+    def of(
+        cls,
+        device: Device | None,
+        *,
+        gbps: float | None = None,
+        tflops: float | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Take the numbers given by hand before those of the table; `name` is that of a device without a row.
 
         Raises
         ------
@@ -343,7 +350,7 @@ class Peaks:
         else:
             rates, rates_source = (dict(device.tflops), table) if device else ({}, None)
         return cls(
-            name=device.product if device else None,
+            name=device.product if device else name,
             device=device,
             mem_bw_gbs=gbps if gbps is not None else device.mem_bw_gbs if device else 0.0,
             mem_bw_source=table if gbps is None else f"--peak-gbps {gbps:g}",

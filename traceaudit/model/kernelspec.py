@@ -7,8 +7,9 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from traceaudit.errors import ConfigError
 from traceaudit.model.bytes.operands import OpCall
@@ -18,9 +19,11 @@ __all__ = ["Expression", "KernelSpec", "Scope", "expression"]
 Value = float | tuple[int, ...]
 LARGEST_POWER = 64
 LONGEST = 500
+LEAST_TO_COMPARE = 2  # min and max of one number are slips
 MOST = 10**18  # sums over launches stay within 64 bits
 UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 FIELDS = ("grid", "block", "blocks", "threads", "batch", "context", "tp")
+Entry = TypeVar("Entry")
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -31,6 +34,7 @@ _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Pow: operator.pow,
 }
 _FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "ceil": math.ceil, "floor": math.floor}
+_ARGUMENTS = {"ceil": 1, "floor": 1, "dim": 2, "numel": 1, "nbytes": 1}
 _OF_OPERANDS = ("dim", "numel", "nbytes")
 
 
@@ -91,9 +95,11 @@ class Expression:
         """
         try:
             value = _number(self.tree, scope)
-            whole = round(value)
+            whole = _whole(value)
         except _UnknownError:
             return None
+        except OverflowError as exc:
+            raise ConfigError(f"cannot evaluate {self.text!r}: a number grows too large", where=self.where) from exc
         except (ArithmeticError, ValueError, TypeError, IndexError) as exc:
             raise ConfigError(f"cannot evaluate {self.text!r}: {exc}", where=self.where) from exc
         if not 0 <= whole <= MOST:
@@ -169,7 +175,10 @@ def _check(node: ast.expr, text: str, where: str) -> None:
 def _callable(node: ast.Call) -> bool:
     known = (*_FUNCTIONS, *_OF_OPERANDS)
     plain = not node.keywords and node.args and not any(isinstance(arg, ast.Starred) for arg in node.args)
-    return isinstance(node.func, ast.Name) and node.func.id in known and bool(plain)
+    if not (isinstance(node.func, ast.Name) and node.func.id in known and plain):
+        return False
+    count = len(node.args)
+    return count == _ARGUMENTS.get(node.func.id, max(count, LEAST_TO_COMPARE))
 
 
 def _value(node: ast.expr, scope: Scope) -> Value:
@@ -195,6 +204,14 @@ def _value(node: ast.expr, scope: Scope) -> Value:
     return value
 
 
+def _whole(value: float) -> int:
+    if isinstance(value, complex):
+        raise TypeError("the root of a negative number")
+    if not math.isfinite(value):  # of an integer beyond all floats, this raises OverflowError
+        raise OverflowError
+    return round(value)
+
+
 def _arithmetic(op: ast.operator, left: float, right: float) -> float:
     if isinstance(op, ast.Pow) and abs(right) > LARGEST_POWER:
         raise ValueError(f"a power of {right:g}")
@@ -204,7 +221,13 @@ def _arithmetic(op: ast.operator, left: float, right: float) -> float:
 def _element(sizes: Value, index: float) -> float:
     if not isinstance(sizes, tuple):
         raise TypeError("no list")
-    return sizes[int(index)]
+    return _entry(sizes, index, "sizes")
+
+
+def _entry(sequence: Sequence[Entry], index: float, what: str) -> Entry:
+    if not -len(sequence) <= index < len(sequence):
+        raise IndexError(f"number {index:g} of {len(sequence)} {what}, counted from 0")
+    return sequence[int(index)]
 
 
 def _number(node: ast.expr, scope: Scope) -> float:
@@ -227,9 +250,9 @@ def _field(config: Mapping[str, object], name: str) -> float:
 def _of_operand(function: str, arguments: list[float], call: OpCall | None) -> float:
     if call is None:
         raise _UnknownError(function)
-    operand = call.operands[int(arguments[0])]
+    operand = _entry(call.operands, arguments[0], "operands")
     if operand.cut:
         raise _UnknownError(function)
     if function == "dim":
-        return operand.dims[int(arguments[1])]
+        return _entry(operand.dims, arguments[1], "axes")
     return operand.numel if function == "numel" else operand.size_bytes

@@ -193,6 +193,8 @@ class ServerSource:
         Lines longer than the reader takes, cut.
     duplicates
         Lines written twice in a row; one is kept.
+    damage
+        Why the lines end early: the compressed file is cut or damaged; None where it is whole.
     """
 
     path: str
@@ -200,6 +202,7 @@ class ServerSource:
     bytes_read: int
     cut_lines: int = 0
     duplicates: int = 0
+    damage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

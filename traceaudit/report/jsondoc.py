@@ -50,7 +50,7 @@ Object = dict[str, object]
 
 def reconcile(result: "Reconciliation", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001  (every renderer takes a page)
     """Write a reconciliation."""
-    absent = dict.fromkeys(("step_time", "server", "floor", "kernels", "gain", "decision"))
+    absent = dict.fromkeys(("step_time", "server", "floor", "no_floor", "kernels", "gain", "decision"))
     return written({**reconcile_object(result), **absent})
 
 

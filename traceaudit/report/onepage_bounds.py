@@ -20,6 +20,8 @@ WORTH_FRAC = 0.02
 def floor_block(page: "OnePage") -> Block:
     """Give the least time for the step, and what lies between it and the step."""
     floor = page.floor
+    if page.no_floor is not None:
+        return Block("What floor?", f"unknown: {page.no_floor.reason}", (f"hint: {page.no_floor.hint}",))
     if floor is None:
         return Block("What floor?", "not asked: --model CONFIG gives the least time that the hardware allows")
     result = floor.roofline

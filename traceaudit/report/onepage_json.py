@@ -25,6 +25,7 @@ def onepage(result: "OnePage", page: Page = PLAIN_PAGE) -> str:  # noqa: ARG001 
             "step_time": _step(result.step),
             "server": None if result.server is None else _server(result.server, result.step),
             "floor": None if result.floor is None else _floor(result.floor),
+            "no_floor": None if result.no_floor is None else asdict(result.no_floor),
             "kernels": [_kernel(line, hidden=line.row.name in hidden) for line in result.kernels],
             "gain": None if result.gain is None else asdict(result.gain),
             "decision": [asdict(fix) for fix in result.fixes],

@@ -54,6 +54,7 @@ def _file(source: "ServerSource") -> Object:
         "bytes_read": source.bytes_read,
         "cut_lines": source.cut_lines,
         "duplicates": source.duplicates,
+        "damage": source.damage,
     }
 
 

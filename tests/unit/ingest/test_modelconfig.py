@@ -29,7 +29,15 @@ def test_the_configurations_own_quantisation_comes_first(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("[1]", "no JSON object"), ("{", "is no JSON"), ("[" * 100_000, "is no JSON"), ("\xff", "is no JSON")],
+    [
+        ("[1]", "is an array, not a JSON object"),
+        ("null", "is null, not a JSON object"),
+        ("", "is no JSON: the file is empty"),
+        ("{", "is no JSON: the file ends early"),
+        ('{"a": 1,\n b}', "is no JSON: line 2, column 2"),
+        ("[" * 100_000, "is no JSON: it is nested too deeply"),
+        ("\xff", "is no JSON"),
+    ],
 )
 def test_what_is_no_configuration(tmp_path, content, message):
     file = tmp_path / "c.json"
@@ -44,5 +52,5 @@ def test_missing_and_monstrous_files(tmp_path):
     file = tmp_path / "big.json"
     with file.open("wb") as stream:
         stream.truncate(17 << 20)
-    with pytest.raises(ConfigError, match="more than 16 MiB"):
+    with pytest.raises(ConfigError, match=r"^more than 16 MiB"):
         read_model_config(str(file))

@@ -4,14 +4,17 @@ import bz2
 import gzip
 import io
 import lzma
+import random
 
 import pytest
 import serverlogs
 import zstandard
 
+from traceaudit.analyses.serverlog.analysis import serverlog
 from traceaudit.errors import TraceAuditError
 from traceaudit.ingest.serverlog.lines import LINE_LIMIT
 from traceaudit.ingest.serverlog.reader import read_server_log
+from traceaudit.model.findings import Severity
 
 LINES = [serverlogs.decode(2 * n, 8, 160, ranks=" TP0") for n in range(5)]
 TEXT = "".join(f"{line}\n" for line in LINES).encode()
@@ -48,6 +51,50 @@ def test_a_cut_gzip_gives_what_is_there(tmp_path):
     (tmp_path / "server.log.gz").write_bytes(whole[: len(whole) // 2])
     log = read_server_log([str(tmp_path / "server.log.gz")])
     assert log.samples
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [lambda data: gzip.compress(data, 1), lzma.compress, zstandard.ZstdCompressor().compress],
+    ids=["gzip", "xz", "zstd"],
+)
+def test_a_cut_log_is_found_and_a_whole_one_is_not(tmp_path, pack):
+    """Text that packs badly, so that half of the file unpacks to lines."""
+    noise = random.Random(1)
+    text = b"".join(TEXT + noise.randbytes(300).hex().encode() + b"\n" for _ in range(2000))
+    whole, cut = pack(text), tmp_path / "cut.log"
+    cut.write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "whole.log").write_bytes(whole)
+    log = read_server_log([str(cut)])
+    assert 0 < log.sources[0].lines < 6 * 2000
+    assert "ends early" in (log.sources[0].damage or "")
+    (finding,) = serverlog(log).findings
+    assert (finding.code, finding.severity, finding.count) == ("log_truncated", Severity.WARNING, 1)
+    assert f"{cut} ends early after {log.sources[0].lines:,} lines" in finding.message
+    log = read_server_log([str(tmp_path / "whole.log")])
+    assert (log.sources[0].lines, log.sources[0].damage, serverlog(log).findings) == (6 * 2000, None, ())
+
+
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.ZstdCompressor().compress], ids=str
+)
+def test_a_log_cut_before_its_first_line_is_not_called_empty(tmp_path, pack):
+    (tmp_path / "server.log").write_bytes(pack(TEXT)[:30])
+    with pytest.raises(TraceAuditError, match=r"cannot be read: the \w+ stream ends early"):
+        read_server_log([str(tmp_path / "server.log")])
+
+
+@pytest.mark.parametrize("cut", [1, 5, 40])
+def test_the_line_that_is_cut_is_left_out(tmp_path, cut):
+    """Stored, not packed: without its last 8 + 1 + `cut` bytes the file ends inside the fifth line."""
+    (tmp_path / "server.log.gz").write_bytes(gzip.compress(TEXT, 0)[: -9 - cut])
+    log = read_server_log([str(tmp_path / "server.log.gz")])
+    assert (batches(log), log.sources[0].lines) == ([8] * 4, 4)
+
+
+def test_an_empty_path_of_a_log_is_no_folder():
+    with pytest.raises(TraceAuditError, match="the path of the log is empty"):
+        read_server_log([""])
 
 
 def test_standard_input(monkeypatch):

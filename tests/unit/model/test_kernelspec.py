@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from traceaudit.errors import ConfigError
@@ -80,3 +82,24 @@ def test_senseless_values_name_their_line(text):
     with pytest.raises(ConfigError) as caught:
         expression(text, "spec.toml, line 3").evaluate(SCOPE)
     assert caught.value.where == "spec.toml, line 3"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1e308 * 10", "a number grows too large"),
+        ("1e308 * 10 - 1e308 * 10", "a number grows too large"),
+        ("10 ** 60 * 10 ** 60 * 10 ** 60 * 10 ** 60 * 10 ** 60 * 10 ** 60", "a number grows too large"),
+        ("(-8) ** 0.5", "the root of a negative number"),
+        ("grid[5]", "number 5 of 3 sizes, counted from 0"),
+    ],
+)
+def test_what_has_no_value_says_so_without_python(text, reason):
+    with pytest.raises(ConfigError, match=re.escape(f"cannot evaluate {text!r}: {reason}")):
+        expression(text, "spec.toml").evaluate(Scope(grid=(1, 2, 3)))
+
+
+@pytest.mark.parametrize("text", ["ceil(1, 2)", "min(1)", "dim(0)", "numel(0, 1)"])
+def test_functions_take_their_arguments(text):
+    with pytest.raises(ConfigError, match="is not allowed in an expression"):
+        expression(text, "spec.toml")

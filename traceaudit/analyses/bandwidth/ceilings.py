@@ -19,7 +19,7 @@ def peaks_of(view: DeviceView, given: PeakOptions) -> tuple[Peaks | None, Ceilin
     elif device is None and given.gbps is None:
         return None, Ceilings(missing=missing)
     else:
-        peaks = Peaks.of(device, gbps=given.gbps, tflops=given.tflops)
+        peaks = Peaks.of(device, gbps=given.gbps, tflops=given.tflops, name=view.name)
     return peaks, Ceilings(
         gbps=peaks.mem_bw_gbs,
         gbps_source=peaks.mem_bw_source,

@@ -9,6 +9,7 @@ from traceaudit.analyses.serverlog.checks import (
     batch_mismatch,
     engine_missing,
     graph_note,
+    log_truncated,
     notes_on_engine,
     notes_on_log,
 )
@@ -49,7 +50,7 @@ def serverlog(log: ServerLog, options: ServerLogOptions = DEFAULTS) -> ServerRep
     totals = _totals(engines)
     sizes = [setting for setting in log.settings if setting.name == "dp_size"]
     missing = engine_missing(log, whole, sizes)
-    findings = (batch_mismatch(engines, totals, options.expected, missing), missing)
+    findings = (log_truncated(log), batch_mismatch(engines, totals, options.expected, missing), missing)
     report = ServerReport(
         path=log.sources[0].path if len(log.sources) == 1 else f"{len(log.sources)} files",
         software=log.software,

@@ -12,7 +12,15 @@ from traceaudit.model.results.serverlog import EngineLog, Limit, Note, ReadingKi
 from traceaudit.model.serverlines import LineRef, Sample, ServerLog, Setting, Software
 from traceaudit.units import NS_PER_MS
 
-__all__ = ["Totals", "batch_mismatch", "engine_missing", "graph_note", "notes_on_engine", "notes_on_log"]
+__all__ = [
+    "Totals",
+    "batch_mismatch",
+    "engine_missing",
+    "graph_note",
+    "log_truncated",
+    "notes_on_engine",
+    "notes_on_log",
+]
 
 HINTS = {
     Limit.CLIENT: "raise the client's concurrency, or look for requests that end early or a proxy that holds them back",
@@ -144,6 +152,23 @@ def _spacing_note(engine: EngineLog) -> Note | None:
     if factor >= SHARED_LEAST and abs(factor - round(factor)) <= SHARED_LOG_FRAC * factor:
         return Note(f"{text}: {round(factor)} engines without rank tags may share this log", lines)
     return Note(f"{text}: the log interval is not the one assumed, or the engine idles between passes", lines)
+
+
+def log_truncated(log: ServerLog) -> Finding | None:
+    """Find files that end early: the load after their last line, and its batch, are not known."""
+    cut = [source for source in log.sources if source.damage]
+    if not cut:
+        return None
+    first = cut[0]
+    more = f", and {len(cut) - 1} more files end early" if len(cut) > 1 else ""
+    return Finding(
+        "log_truncated",
+        Severity.WARNING,
+        f"{first.path} ends early after {first.lines:,} lines ({first.damage}){more}; what follows is not known",
+        hint="the copy is incomplete, or the file was still being written; copy it again",
+        count=len(cut),
+        examples=tuple(f"{source.path}: {source.damage}" for source in cut[:SHOWN]),
+    )
 
 
 def notes_on_log(log: ServerLog) -> list[Note]:

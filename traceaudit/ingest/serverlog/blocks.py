@@ -11,7 +11,7 @@ from traceaudit.errors import TraceError, TraceFormatError
 from traceaudit.ingest.container import Source
 from traceaudit.ingest.limits import Limits
 
-__all__ = ["blocks_of"]
+__all__ = ["Blocks"]
 
 BLOCK = 1 << 20
 BZIP2, XZ = b"BZh", b"\xfd7zXZ\x00"
@@ -19,35 +19,78 @@ MAX_BYTES = 1 << 40  # lines are not kept, so that a log may be long
 
 
 class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
+    def read1(self, size: int, /) -> bytes: ...
 
 
-def blocks_of(path: str) -> Iterator[bytes]:
-    """Yield the decompressed bytes of a file, in blocks; the compression is told by its first bytes.
+class Blocks:
+    """The decompressed bytes of a file, in blocks; the compression is told by its first bytes.
 
     A compressed file that ends early or is damaged inside gives what could be read: the log of a server that still
     runs does. Rotation may also have used bzip2 or xz, which traces do not come in.
 
+    Attributes
+    ----------
+    damage
+        Once all blocks were taken, why they end early; None where they do not.
+
     Raises
     ------
     TraceAuditError
-        If the file cannot be opened, or the compressed data is damaged at its start.
+        While iterating: if the file cannot be opened or read, or the compressed data is damaged at its start.
     """
-    seen = False
-    with closing(Source(path, Limits(max_bytes=MAX_BYTES))) as source:
-        try:
-            stream = _further(source)
-            while block := stream.read(BLOCK):
+
+    def __init__(self, path: str) -> None:
+        self.damage: str | None = None
+        self._path = path
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the blocks."""
+        seen = False
+        with closing(Source(self._path, Limits(max_bytes=MAX_BYTES))) as source:
+            for block in self._joined(source):
                 seen = True
                 yield block
+        if self.damage and not seen:
+            raise TraceFormatError(
+                f"the file cannot be read: {self.damage}",
+                where=self._path,
+                hint="the copy is incomplete or damaged; copy it again",
+            )
+
+    def _joined(self, source: Source) -> Iterator[bytes]:
+        """Join pieces to blocks; one big read would lose the pieces before an error."""
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            stream = _further(source)
+            while piece := stream.read1(BLOCK):
+                pieces.append(piece)
+                size += len(piece)
+                if size >= BLOCK:
+                    block, rest = _whole_lines(b"".join(pieces))
+                    yield block
+                    pieces, size = [rest], len(rest)
         except (OSError, ValueError, EOFError, lzma.LZMAError) as exc:
             if isinstance(exc, TraceError):
                 raise
-            reason = str(exc) or type(exc).__name__
+            self.damage = "the compressed stream ends early" if isinstance(exc, EOFError) else _damaged(exc)
         else:
-            reason = source.damage or ""
-    if reason and not seen:
-        raise TraceFormatError(f"the file cannot be read: {reason}", where=path, hint="decompress it by hand")
+            self.damage = source.damage
+        last = b"".join(pieces)
+        if self.damage:  # of a number that is cut, digits are left that mean another
+            last = last[: last.rfind(b"\n") + 1]
+        if last:
+            yield last
+
+
+def _whole_lines(data: bytes) -> tuple[bytes, bytes]:
+    """Split after the last end of a line; a line longer than a block is given as it is."""
+    end = data.rfind(b"\n") + 1 or len(data)
+    return data[:end], data[end:]
+
+
+def _damaged(exc: Exception) -> str:
+    return f"the compressed stream is damaged ({str(exc).lower()})"
 
 
 def _further(source: Source) -> _Readable:

@@ -50,13 +50,16 @@ def expand(paths: Sequence[str]) -> tuple[str, ...]:
         if path == STDIN:
             found.append(path)
             continue
+        if not path:
+            raise TraceNotFoundError("the path of the log is empty", hint="- is standard input")
         try:
             if not Path(path).is_dir():
                 found.append(path)
                 continue
             files = [item for item in Path(path).iterdir() if item.is_file()]
         except (OSError, ValueError) as exc:
-            raise TraceNotFoundError(f"cannot read the path: {exc}", where=repr(path)) from exc
+            reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+            raise TraceNotFoundError(f"cannot be read: {reason.lower()}", where=path) from exc
         inside = sorted(str(item) for item in files if not item.name.startswith("."))
         if not 0 < len(inside) <= FILES_LIMIT:
             raise TraceAuditError(

@@ -8,7 +8,7 @@ from itertools import chain
 from traceaudit.errors import TraceAuditError, TraceFormatError
 from traceaudit.ingest import prometheus
 from traceaudit.ingest.serverlog import lmdeploy, sglang, trtllm, vllm
-from traceaudit.ingest.serverlog.blocks import blocks_of
+from traceaudit.ingest.serverlog.blocks import Blocks
 from traceaudit.ingest.serverlog.collect import Collected, Line
 from traceaudit.ingest.serverlog.files import FileContent, expand, joined
 from traceaudit.ingest.serverlog.lines import LineCount, clean, lines_of
@@ -59,14 +59,15 @@ def read_server_log(paths: Sequence[str], *, progress: Progress | None = None) -
 def _read_file(path: str, progress: Progress | None) -> FileContent:
     count = LineCount()
     into = Collected()
-    blocks = blocks_of(path)
-    first = next(blocks, b"")
-    stream = chain((first,), blocks)
+    blocks = Blocks(path)
+    rest = iter(blocks)
+    first = next(rest, b"")
+    stream = chain((first,), rest)
     if prometheus.looks_like(first):
         prometheus.read(path, stream, count, into)
     else:
         _read_lines(path, lines_of(_watched(stream, count, progress), count), into)
-    source = ServerSource(path, count.lines, count.bytes_read, count.cut, into.duplicates)
+    source = ServerSource(path, count.lines, count.bytes_read, count.cut, into.duplicates, blocks.damage)
     if count.nuls and not into.samples:
         raise TraceFormatError("the file is binary, not a log", where=path, hint=HINT)
     return FileContent(source, into)
@@ -105,7 +106,8 @@ def _nothing(files: list[FileContent], names: tuple[str, ...]) -> TraceAuditErro
         )
     if not lines:
         return TraceFormatError("the log is empty", where=where, hint=HINT)
-    return TraceFormatError(f"none of {lines:,} lines tells the batch of a server", where=where, hint=HINT)
+    cut = next((f"; {file.source.damage}" for file in files if file.source.damage), "")
+    return TraceFormatError(f"none of {lines:,} lines tells the batch of a server{cut}", where=where, hint=HINT)
 
 
 def _logged_or_scraped(samples: list[Sample]) -> tuple[list[Sample], int]:

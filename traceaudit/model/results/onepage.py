@@ -11,7 +11,7 @@ from traceaudit.model.results.roofline import Roofline
 from traceaudit.model.results.serverlog import ServerReport, StepReading
 from traceaudit.model.trace import TraceSource
 
-__all__ = ["Fix", "FixKind", "FloorSide", "GainBound", "KernelLine", "OnePage", "ServerSide", "StepChoice"]
+__all__ = ["Fix", "FixKind", "FloorSide", "GainBound", "KernelLine", "NoFloor", "OnePage", "ServerSide", "StepChoice"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,14 @@ class FloorSide:
     batch_source: str
     context_source: str
     asked: Roofline | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoFloor:
+    """Why the floor of a model that was given is not known, and what would tell it."""
+
+    reason: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +203,8 @@ class OnePage:
         The device that the page is about: the one with the longest step.
     server, floor, gain
         None where they were not asked for, or where the trace does not allow them.
+    no_floor
+        Why there is no floor though a model was given; else None.
     kernels
         By what removing them would save, most first; then by op time.
     hidden
@@ -212,9 +222,12 @@ class OnePage:
     hidden: tuple[KernelLine, ...]
     gain: GainBound | None
     fixes: tuple[Fix, ...]
+    no_floor: NoFloor | None = None
 
     def __post_init__(self) -> None:
-        """Check that the page's device is one of the reconciliation's."""
+        """Check that the page's device is one of the reconciliation's, and that a floor is known or not."""
+        if self.floor is not None and self.no_floor is not None:
+            raise InvariantError("the page has a floor and a reason why it has none")
         if self.device not in self.reconciliation.devices:
             raise InvariantError("the page is about a device that is not in the reconciliation")
 
