@@ -14,6 +14,8 @@ import typer
 import traceaudit
 from traceaudit.cli.main import COMMANDS, application
 from traceaudit.model.findings import CODES
+from traceaudit.report.csvtable import KERNEL_COLUMNS, STEP_COLUMNS
+from traceaudit.report.gaps_csv import COLUMNS as GAP_COLUMNS
 
 PACKAGE = Path(traceaudit.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -41,6 +43,16 @@ def test_each_option_is_documented_and_nothing_else(command):
     page = (DOCS / "commands" / f"{command}.md").read_text(encoding="utf-8")
     rows = set(re.findall(r"^\| `(--[\w-]+)", page, re.MULTILINE))
     assert rows == options
+
+
+@pytest.mark.parametrize(
+    ("command", "columns"), [("reconcile", STEP_COLUMNS), ("kernels", KERNEL_COLUMNS), ("gaps", GAP_COLUMNS)]
+)
+def test_each_column_of_a_table_is_documented(command, columns):
+    page = (DOCS / "commands" / f"{command}.md").read_text(encoding="utf-8")
+    section = page.partition("## CSV\n")[2].partition("\n## ")[0]
+    named = [name for name in re.findall(r"`([a-z0-9_]+)`", section) if name in columns]
+    assert sorted(named) == sorted(columns)
 
 
 @each_command
