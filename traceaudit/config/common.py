@@ -82,7 +82,7 @@ def reconcile_options(
     Examples
     --------
     >>> reconcile_options(wall=WallFlags(wall_ms="3.3")).wall
-    Wall(step_ns=3300000, source='--wall-ms 3.3')
+    Wall(step_ns=3300000, source='--wall-ms 3.3', low_ns=None, high_ns=None)
     """
     return ReconcileOptions(
         steps=_steps(steps, selection),
@@ -147,7 +147,7 @@ def wall_of(flags: WallFlags) -> Wall | None:
     Examples
     --------
     >>> wall_of(WallFlags(tokens_per_second="28", concurrency=16))
-    Wall(step_ns=571428571, source='16 running / 28 tokens/s')
+    Wall(step_ns=571428571, source='16 running / 28 tokens/s', low_ns=None, high_ns=None)
     """
     _one_wall(flags)
     _partners(flags)
