@@ -11,6 +11,7 @@ from traceaudit.analyses.attribution import attribute, chosen_ops
 from traceaudit.analyses.bandwidth import other_run, peaks_of, rate_kernels, sources_of, with_parts
 from traceaudit.analyses.bandwidth.judge import Facts, bound_of, underfilled
 from traceaudit.model.bytes.fromtrace import RunFacts
+from traceaudit.model.bytes.roles import _expert_weights
 from traceaudit.model.enclosing import enclosing_rows
 from traceaudit.model.kernelgroups import GroupBy, kernel_groups
 from traceaudit.model.kerneloptions import KernelOptions, PeakOptions
@@ -342,6 +343,38 @@ def test_a_kernel_whose_bytes_come_from_shapes_has_its_role_too():
     assert (row.role, row.rates.bytes_source) == ("lm_head", "shape")
     assert row.rates.moved_bytes == 2 * (8 * 64 + 64 * 999 + 8 * 999)
     assert notes == ("model small: 9 of 9 matrix products have a role in the 2 layers",)
+
+
+def test_an_op_that_writes_as_much_as_the_keys_but_walks_over_no_tokens_copies_no_cache():
+    """Keys of 2 requests, 4 heads, 64 tokens and 128 are 131,072 B, and so are 16 states of 4096."""
+    query, cache = [2, 16, 1, 128], [2, 4, 64, 128]
+    attention = {"Input Dims": [query, cache, cache], "Input type": [BF16] * 3}
+    states = {"Input Dims": [[16, 4096]], "Input type": [BF16]}
+    joined = {"Input Dims": [[[2, 4, 63, 128], [2, 4, 1, 128]], []], "Input type": ["TensorList", "Scalar"]}
+    ops = (
+        ("aten::relu", states, [("relu", 5)]),
+        ("aten::cat", joined, [("CatArrayBatchedCopy<c10::BFloat16, 4>", 5)]),
+        ("aten::_scaled_dot_product_flash_attention", attention, [("flash_fwd", 9)]),
+    )
+    work = sources_of(view_of(eager(*ops)), KernelOptions()).work
+    assert [(work.of(op).family.value, work.of(op).write_bytes) for op in range(2)] == [
+        ("pointwise", 131_072),
+        ("cache", 131_072),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "matrices", "weights"),
+    [
+        (["up", "down"], 3, [2, 1]),
+        (["up", "down"], 2, [1, 1]),  # no gate
+        (["gate", "up", "down"], 3, [1, 1, 1]),
+        (["moe_align_block_size", "up", "down"], 3, [0, 2, 1]),
+        (["one"], 3, None),
+    ],
+)
+def test_experts_weights_follow_the_order_of_their_products(texts, matrices, weights):
+    assert _expert_weights(texts, matrices) == weights
 
 
 def test_rows_by_shape_and_by_site():

@@ -47,10 +47,11 @@ def _dense(*, causal: int, mask: int | None = None, heads_last: bool = False) ->
     return model
 
 
-def cache_sizes(call: OpCall) -> frozenset[int]:
-    """Return the bytes of the keys and of the values that an attention reads out of a contiguous cache.
+def cache_sizes(call: OpCall) -> frozenset[tuple[int, int]]:
+    """Return bytes and tokens of the keys and of the values that an attention reads out of a contiguous cache.
 
-    An op that writes as much in one go has joined or copied the cache. None for other ops.
+    An op that writes as much in one go, out of something with an axis of those tokens, has joined or copied the cache.
+    None for other ops.
     """
     if call.name not in _CONTIGUOUS:
         return frozenset()
@@ -60,7 +61,7 @@ def cache_sizes(call: OpCall) -> frozenset[int]:
     tokens = 1 if call.name in _HEADS_LAST else 2
     if key.dims[tokens] < LONGER * query.dims[tokens]:
         return frozenset()
-    return frozenset(item.numel * item.item_bytes for item in (key, value))
+    return frozenset((item.numel * item.item_bytes, key.dims[tokens]) for item in (key, value))
 
 
 def _pairs(asked: int, cached: int, *, causal: bool) -> int:

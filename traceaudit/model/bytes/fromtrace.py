@@ -50,7 +50,7 @@ class TraceSources:
         self._calls: dict[tuple[int, int], OpCall] = {}
         self._works: dict[tuple[int, int, int], Work | None] = {}
         self._owned: dict[int, int] | None = None
-        self._cached: frozenset[int] = frozenset()
+        self._cached: frozenset[tuple[int, int]] = frozenset()
         self._choices: frozenset[Choice] | None = None
         self.spec_notes: list[str] = []
 
@@ -70,10 +70,10 @@ class TraceSources:
         """Take what the ops around the launches move: what compilers wrote of it, or what op shapes tell."""
         if self._owned is None:
             self._owned = self._owners()
-            self._cached = frozenset[int]().union(*(cache_sizes(self._call(row)) for row in {*self._owned.values()}))
+            self._cached = frozenset(size for row in {*self._owned.values()} for size in cache_sizes(self._call(row)))
         groups = self._groups(self._owned, annotated=annotated)
         for row, members in groups.items():
-            work = self._seen_as_cache(self._work(row, members))
+            work = self._seen_as_cache(self._work(row, members), row)
             if work is None or (work.source is Source.ANNOTATED) is not annotated:
                 continue
             if len(members) == 1:
@@ -183,9 +183,13 @@ class TraceSources:
             self._choices = frozenset(choice for choice in found if choice is not None)
         return self._choices
 
-    def _seen_as_cache(self, work: Work | None) -> Work | None:
+    def _seen_as_cache(self, work: Work | None, row: int) -> Work | None:
         """Say of what writes all keys or values that attention reads that it moves the cache, no activations."""
-        if work is None or not work.family.activations_only or work.write_bytes not in self._cached:
+        if work is None or not work.family.activations_only:
+            return work
+        tokens = {length for size, length in self._cached if size == work.write_bytes}
+        # Activations may be as large by chance; the cache before the new token is shorter by one.
+        if not tokens or tokens.isdisjoint(length + new for length in self._call(row).lengths() for new in (0, 1)):
             return work
         return replace(work, family=Family.CACHE)
 

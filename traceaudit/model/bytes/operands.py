@@ -154,6 +154,12 @@ class OpCall:
             elif item.is_tensor:
                 yield item
 
+    def lengths(self) -> Iterator[int]:
+        """Yield the sizes of every axis of every operand, those of lists included."""
+        for item in self.operands:
+            for one in item.members or (item,):
+                yield from one.dims
+
     def tensor(self, index: int) -> Operand | None:
         """Return the operand at a position if it is a tensor."""
         if index >= len(self.operands) or not self.operands[index].is_tensor:

@@ -20,6 +20,7 @@ from traceaudit.model.bytes.shares import OpWorkBuilder
 from traceaudit.model.bytes.split import is_helper, share_inputs
 from traceaudit.model.bytes.work import Work
 from traceaudit.model.llm.architecture import Architecture
+from traceaudit.model.llm.ffn import Experts
 from traceaudit.model.llm.workload import Workload
 from traceaudit.model.schema import I64, DeviceOps, Kind, OpType
 
@@ -60,6 +61,7 @@ def assign_roles(
     """
     roles = RoleWork(model, workload)
     sizes = Sizes(model, workload)
+    matrices = max((layer.ffn.matrices for layer in model.layers if isinstance(layer.ffn, Experts)), default=0)
     layouts: dict[tuple[KernelClass, ...], Layout] = {}
     is_open = into.open()
     duration = ops.end_ns - ops.start_ns
@@ -84,7 +86,7 @@ def assign_roles(
         for group, work in taken.found:
             _name(into, group, work)
             open_group = [op for op in group if is_open[op]]
-            _put(into, open_group, work, names, ops, duration)
+            _put(into, open_group, work, names, ops, duration, matrices)
     style = max(styles, key=lambda style: styles[style], default=Style())
     return RoleMatch(products, unplaced, style, layers)
 
@@ -225,13 +227,19 @@ def _name(into: OpWorkBuilder, group: list[int], work: Work) -> None:
 
 
 def _put(
-    into: OpWorkBuilder, group: list[int], work: Work, names: tuple[str, ...], ops: DeviceOps, duration: I64
+    into: OpWorkBuilder,
+    group: list[int],
+    work: Work,
+    names: tuple[str, ...],
+    ops: DeviceOps,
+    duration: I64,
+    matrices: int,
 ) -> None:
-    """Share a work among its kernels."""
+    """Share a work among its kernels; an expert has `matrices`."""
     if not group:
         return
     texts = [names[int(ops.name[op])] for op in group]
-    times = _expert_weights(texts) if work.role == "experts" else None
+    times = _expert_weights(texts, matrices) if work.role == "experts" else None
     times = [int(duration[op]) for op in group] if times is None else times
     reads = share_inputs(work.read_bytes, texts, times)
     flops = None if work.flop is None else share_inputs(work.flop, texts, times)
@@ -240,16 +248,16 @@ def _put(
         into.put(op, work, reads[place], work.write_bytes if last else 0, None if flops is None else flops[place])
 
 
-def _expert_weights(texts: Sequence[str]) -> list[int] | None:
+def _expert_weights(texts: Sequence[str], matrices: int) -> list[int] | None:
     """Return how the experts' weights are spread over their products, by order; None where their number tells nothing.
 
-    Of two products the first has gate and up, so twice the weights of the second; three have one matrix each.
+    Of two products the second has the last matrix and the first all others (gate and up); else each has one.
     """
     products = [place for place, text in enumerate(texts) if not is_helper(text)]
-    shares = {2: (2, 1), 3: (1, 1, 1)}.get(len(products))
-    if shares is None:
+    if len(products) not in {2, matrices}:
         return None
     weights = [0] * len(texts)
-    for place, share in zip(products, shares, strict=True):
-        weights[place] = share
+    for place in products:
+        weights[place] = 1
+    weights[products[0]] += matrices - len(products)
     return weights
