@@ -131,15 +131,17 @@ def by_row(plan: Plan, wall_ns: float) -> tuple[HostModel, ...]:
 def _row_cost(cost_ns: float) -> str:
     if not cost_ns:
         return AS_PROFILED
-    name = f"{ROW_COST} {cost_ns / NS_PER_US:,.1f} µs"
-    return f"{name}{TOO_MUCH}" if cost_ns > MOST_ROW_COST_NS else name
+    return f"{ROW_COST} {_cost_text(cost_ns)}"
+
+
+def _cost_text(cost_ns: float) -> str:
+    return f"{cost_ns / NS_PER_US:,.1f} µs{TOO_MUCH if cost_ns > MOST_ROW_COST_NS else ''}"
 
 
 def assumed(models: Sequence[HostModel]) -> str:
     """Say what models assume, each thing once: costs of a row together, by the likeliest first."""
-    names = list(dict.fromkeys(model.name for model in models))
-    costs = [name.removeprefix(ROW_COST).strip() for name in names if name.startswith(ROW_COST)]
-    others = [name for name in names if not name.startswith(ROW_COST)]
+    costs = list(dict.fromkeys(_cost_text(model.row_cost_ns) for model in models if model.row_cost_ns))
+    others = list(dict.fromkeys(model.name for model in models if not model.row_cost_ns))
     return "; or ".join([f"{ROW_COST} {' or '.join(costs)}", *others] if costs else others)
 
 
